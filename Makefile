@@ -1,0 +1,43 @@
+# make demo   compare RNS, DNS and BNS on the built-in world and write an HTML report
+# make test   lint, format check, types, tests
+# make bench  the benchmarks behind every number in the docs
+# make format rewrite the sources in the project's style
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test bench format clean
+.DEFAULT_GOAL := demo
+
+demo: $(VENV)/.installed
+	$(BIN)/bayesneg compare synthetic --samplers rns,dns,bns --seeds 3 --epochs 40 --report demo-report.html
+
+test: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -n 2
+
+bench: $(VENV)/.installed-dev $(VENV)/.installed-bench
+	$(BIN)/python benchmarks/bench_epoch.py
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "bayesneg needs Python 3.11 or newer; try: make PYTHON=python3.11"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.installed-%: $(VENV)/.installed
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[$*]'
+	@touch $@

@@ -1,0 +1,94 @@
+"""Negative sampling for implicit-feedback recommendation.
+
+>>> import bayesneg as bn
+>>> data = bn.synthetic(60, 80, n_interactions=900, seed=0)
+>>> run = bn.fit(bn.MF(dim=8), bn.split(data, test=0.2, seed=0), bn.BNS(), epochs=2, progress=False)
+>>> sorted(run.evaluate(k=5).mean)[:3]
+['auc', 'coverage@5', 'hit@5']
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bayesneg.data.given import read_split as read_split
+    from bayesneg.data.interactions import Interactions as Interactions
+    from bayesneg.data.load import load as load
+    from bayesneg.data.splits import Split as Split
+    from bayesneg.data.splits import split as split
+    from bayesneg.data.synthetic import synthetic as synthetic
+    from bayesneg.errors import BayesnegError as BayesnegError
+    from bayesneg.evaluation.ranking import evaluate as evaluate
+    from bayesneg.interfaces import NO_NEGATIVE as NO_NEGATIVE
+    from bayesneg.interfaces import Batch as Batch
+    from bayesneg.interfaces import NegativeSampler as NegativeSampler
+    from bayesneg.interfaces import Prior as Prior
+    from bayesneg.models.mf import MF as MF
+    from bayesneg.runs.run import Run as Run
+    from bayesneg.runs.run import load_run as load_run
+    from bayesneg.sampling.aobpr import AOBPR as AOBPR
+    from bayesneg.sampling.bns import BNS as BNS
+    from bayesneg.sampling.bns import Posterior as Posterior
+    from bayesneg.sampling.candidates import UniformDraw as UniformDraw
+    from bayesneg.sampling.dns import DNS as DNS
+    from bayesneg.sampling.priors import FlatPrior as FlatPrior
+    from bayesneg.sampling.priors import FunctionPrior as FunctionPrior
+    from bayesneg.sampling.priors import GroupPrior as GroupPrior
+    from bayesneg.sampling.priors import ItemPrior as ItemPrior
+    from bayesneg.sampling.priors import OraclePrior as OraclePrior
+    from bayesneg.sampling.priors import PopularityPrior as PopularityPrior
+    from bayesneg.sampling.schedules import LinearDecay as LinearDecay
+    from bayesneg.sampling.schedules import WarmStart as WarmStart
+    from bayesneg.sampling.srns import SRNS as SRNS
+    from bayesneg.sampling.static import PNS as PNS
+    from bayesneg.sampling.static import RNS as RNS
+    from bayesneg.training import fit as fit
+
+__version__ = "0.1.0"
+
+# Where each public name lives; a module is imported when a name of it is first asked for, so that
+# ``import bayesneg`` takes no time and pulls in neither numba nor polars nor matplotlib.
+_HOMES = {
+    "bayesneg.data.interactions": ("Interactions",),
+    "bayesneg.data.given": ("read_split",),
+    "bayesneg.data.load": ("load",),
+    "bayesneg.data.splits": ("Split", "split"),
+    "bayesneg.data.synthetic": ("synthetic",),
+    "bayesneg.errors": ("BayesnegError",),
+    "bayesneg.evaluation.ranking": ("evaluate",),
+    "bayesneg.interfaces": ("NO_NEGATIVE", "Batch", "NegativeSampler", "Prior"),
+    "bayesneg.models.mf": ("MF",),
+    "bayesneg.runs.run": ("Run", "load_run"),
+    "bayesneg.sampling.aobpr": ("AOBPR",),
+    "bayesneg.sampling.bns": ("BNS", "Posterior"),
+    "bayesneg.sampling.candidates": ("UniformDraw",),
+    "bayesneg.sampling.dns": ("DNS",),
+    "bayesneg.sampling.priors": (
+        "FlatPrior",
+        "FunctionPrior",
+        "GroupPrior",
+        "ItemPrior",
+        "OraclePrior",
+        "PopularityPrior",
+    ),
+    "bayesneg.sampling.schedules": ("LinearDecay", "WarmStart"),
+    "bayesneg.sampling.srns": ("SRNS",),
+    "bayesneg.sampling.static": ("PNS", "RNS"),
+    "bayesneg.training": ("fit",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+__all__ = ["__version__", *_HOME_OF]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'bayesneg' has no attribute {name!r}")
+    value = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""From files, frames and generators to frozen interactions and splits."""

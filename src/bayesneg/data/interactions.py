@@ -1,0 +1,258 @@
+"""Who chose what: a frozen, sorted CSR matrix of users × items with its raw identifiers.
+
+Dense numbers (0 … n−1) are used everywhere inside; raw identifiers live here and at the edges.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from bayesneg.errors import DataError, InputError
+
+
+class Truth(Protocol):
+    """Whether a user would like an item, known for every pair: a generated world, or a fully observed matrix."""
+
+    def likes(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """``users`` and ``items`` broadcast against each other; True where the user likes the item."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """Sorted rows of distinct items per user.
+
+    Build one with :meth:`from_pairs`; every part of a split shares the same identifiers and so the same dense numbers.
+
+    >>> data = Interactions.from_pairs(["b", "a", "b", "b"], [7, 7, 9, 7])
+    >>> data.n_users, data.n_items, len(data), data.n_duplicates
+    (2, 2, 3, 1)
+    >>> data.row(0), data.user_ids[0]
+    (array([0, 1], dtype=int32), 'b')
+    """
+
+    indptr: np.ndarray  # (n_users + 1,) int64
+    indices: np.ndarray  # (n,) int32, ascending within a user
+    user_ids: np.ndarray  # (n_users,) as given: integers or strings
+    item_ids: np.ndarray  # (n_items,)
+    times: np.ndarray | None = None  # (n,) in the order of indices
+    user_columns: Mapping[str, np.ndarray] = field(default_factory=dict)  # each (n_users,)
+    truth: Truth | None = None
+    name: str = "data"
+    n_duplicates: int = 0
+    n_below_min_rating: int = 0
+
+    @classmethod
+    def from_pairs(
+        cls,
+        user_ids: Any,
+        item_ids: Any,
+        *,
+        times: Any = None,
+        user_columns: Mapping[str, Mapping[Any, Any]] | None = None,
+        name: str = "data",
+    ) -> Interactions:
+        """Number the identifiers in order of first appearance and collapse repeated pairs (the last time is kept).
+
+        ``user_columns`` maps a column's name to {user id: value}.
+        """
+        users, known_users = numbered(user_ids)
+        items, known_items = numbered(item_ids)
+        columns = {
+            column: np.array([values.get(user) for user in known_users.tolist()], dtype=object)
+            for column, values in (user_columns or {}).items()
+        }
+        return cls.from_numbers(
+            users, items, user_ids=known_users, item_ids=known_items, times=times, user_columns=columns, name=name
+        )
+
+    @classmethod
+    def from_numbers(
+        cls,
+        users: np.ndarray,
+        items: np.ndarray,
+        *,
+        user_ids: np.ndarray,
+        item_ids: np.ndarray,
+        times: Any = None,
+        user_columns: Mapping[str, np.ndarray] | None = None,
+        truth: Truth | None = None,
+        name: str = "data",
+        n_below_min_rating: int = 0,
+    ) -> Interactions:
+        """From dense numbers (n,) and (n,): sorts the pairs and collapses duplicates, keeping the last time of each."""
+        if len(users) == 0:
+            raise DataError(f"{name}: no interactions; there is nothing to learn from")
+        if len(item_ids) > np.iinfo(np.int32).max:
+            raise DataError(f"{name}: {len(item_ids)} items are more than item numbers can hold (2^31 - 1)")
+        keys = np.asarray(users, dtype=np.int64) * len(item_ids) + np.asarray(items, dtype=np.int64)
+        keys, stamps = _sorted(keys, times)
+        last = np.ones(len(keys), dtype=bool)
+        np.not_equal(keys[1:], keys[:-1], out=last[:-1])
+        kept_times = None if stamps is None else _latest(stamps, last)
+        kept = keys[last]
+        counts = np.bincount(kept // len(item_ids), minlength=len(user_ids))
+        return cls(
+            indptr=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+            indices=(kept % len(item_ids)).astype(np.int32),
+            user_ids=user_ids,
+            item_ids=item_ids,
+            times=kept_times,
+            user_columns=dict(user_columns or {}),
+            truth=truth,
+            name=name,
+            n_duplicates=len(keys) - len(kept),
+            n_below_min_rating=n_below_min_rating,
+        )
+
+    def __post_init__(self) -> None:
+        for array in (self.indptr, self.indices, self.times):
+            if array is not None:
+                array.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __repr__(self) -> str:
+        return f"Interactions({self.name!r}: {len(self):,} of {self.n_users:,} users with {self.n_items:,} items)"
+
+    @property
+    def n_users(self) -> int:
+        return len(self.user_ids)
+
+    @property
+    def n_items(self) -> int:
+        return len(self.item_ids)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Interactions per user, (n_users,)."""
+        return np.diff(self.indptr)
+
+    @cached_property
+    def users(self) -> np.ndarray:
+        """The user of each interaction, (n,) int32, in the order of ``indices``."""
+        return np.repeat(np.arange(self.n_users, dtype=np.int32), self.counts)
+
+    @cached_property
+    def popularity(self) -> np.ndarray:
+        """Interactions per item, (n_items,) int64."""
+        return np.bincount(self.indices, minlength=self.n_items)
+
+    def row(self, user: int) -> np.ndarray:
+        """The items of one user, ascending."""
+        return self.indices[self.indptr[user] : self.indptr[user + 1]]
+
+    @cached_property
+    def _keys(self) -> np.ndarray:
+        return self.users.astype(np.int64) * self.n_items + self.indices
+
+    def contains(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """True where the pair is present; ``users`` and ``items`` broadcast."""
+        wanted = np.asarray(users, dtype=np.int64) * self.n_items + np.asarray(items, dtype=np.int64)
+        if len(self) == 0:
+            return np.zeros(wanted.shape, dtype=bool)
+        found = np.searchsorted(self._keys, wanted)
+        return self._keys[np.minimum(found, len(self) - 1)] == wanted
+
+    def select(self, mask: np.ndarray) -> Interactions:
+        """The interactions where ``mask`` (n,) is True, over the same users and items."""
+        counts = np.bincount(self.users[mask], minlength=self.n_users)
+        return replace(
+            self,
+            indptr=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+            indices=self.indices[mask],
+            times=None if self.times is None else self.times[mask],
+        )
+
+    def union(self, other: Interactions) -> Interactions:
+        """Both together; they must share their identifiers."""
+        if self.user_ids is not other.user_ids or self.item_ids is not other.item_ids:
+            raise InputError("union needs two parts of one dataset; these have different identifiers")
+        merged = Interactions.from_numbers(
+            np.concatenate((self.users, other.users)),
+            np.concatenate((self.indices, other.indices)),
+            user_ids=self.user_ids,
+            item_ids=self.item_ids,
+            user_columns=self.user_columns,
+            truth=self.truth,
+            name=self.name,
+        )
+        return replace(merged, n_duplicates=self.n_duplicates, n_below_min_rating=self.n_below_min_rating)
+
+    @cached_property
+    def _user_numbers(self) -> dict[Any, int]:
+        return {user: number for number, user in enumerate(self.user_ids.tolist())}
+
+    def user_number(self, user_id: Any) -> int:
+        """The dense number of a raw user id; integers and their decimal strings are taken as the same."""
+        return _number_of(user_id, self._user_numbers, "user")
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short sha256 over rows and identifiers: the same data gives the same fingerprint on any machine."""
+        digest = hashlib.sha256()
+        for part in (self.indptr.astype("<i8"), self.indices.astype("<i4")):
+            digest.update(part.tobytes())
+        for ids in (self.user_ids, self.item_ids):
+            digest.update("\x1f".join(map(str, ids.tolist())).encode())
+        return digest.hexdigest()[:16]
+
+
+def numbered(ids: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Dense numbers in order of first appearance (n,) int64, and the distinct identifiers as given."""
+    import polars as pl
+
+    series = ids if isinstance(ids, pl.Series) else pl.Series("id", ids)
+    known = series.unique(maintain_order=True)
+    if series.dtype == pl.Int64 and _are_close(known.to_numpy(), len(series)):
+        return _looked_up(series.to_numpy(), known.to_numpy()), known.to_numpy()
+    table = known.alias("id").to_frame().with_row_index("number")
+    numbers = series.alias("id").to_frame().join(table, on="id", how="left", maintain_order="left")["number"]
+    return numbers.to_numpy().astype(np.int64), known.to_numpy()
+
+
+def _are_close(known: np.ndarray, n: int) -> bool:
+    """Whether an array over the whole range of integers is no larger than a few times the data itself."""
+    return len(known) > 0 and int(known.max()) - int(known.min()) < 4 * n  # Python's integers do not overflow
+
+
+def _looked_up(ids: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """The place of each id among the known ones; where integers are close together, an array is a fast join."""
+    lowest = known.min()
+    places = np.empty(known.max() - lowest + 1, dtype=np.int64)
+    places[known - lowest] = np.arange(len(known))
+    return places[ids - lowest]
+
+
+def _sorted(keys: np.ndarray, times: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Keys ascending, and the times moved along with them; polars finds the order on all cores."""
+    if times is None:
+        keys.sort()
+        return keys, None
+    import polars as pl
+
+    order = pl.Series(keys).arg_sort().to_numpy()
+    return keys[order], np.asarray(times)[order]
+
+
+def _latest(stamps: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """The latest time of each run of equal keys; ``last`` marks where a run ends."""
+    if last.all():
+        return stamps
+    starts = np.concatenate(([0], np.flatnonzero(last)[:-1] + 1))
+    return np.maximum.reduceat(stamps, starts)
+
+
+def _number_of(raw: Any, numbers: Mapping[Any, int], noun: str) -> int:
+    for candidate in (raw, str(raw), int(raw) if isinstance(raw, str) and raw.isdecimal() else raw):
+        if candidate in numbers:
+            return numbers[candidate]
+    known = ", ".join(str(key) for key in list(numbers)[:3])
+    raise InputError(f"{noun} {raw!r} is not in the data; {noun}s look like {known}")

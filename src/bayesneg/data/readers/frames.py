@@ -1,0 +1,140 @@
+"""What is already in memory: pandas, polars and Arrow frames (through narwhals), and SciPy sparse matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+
+from bayesneg.data.interactions import Interactions
+from bayesneg.data.readers.columns import Columns, find
+from bayesneg.data.readers.pairs import Pairs, nothing_left
+from bayesneg.data.readers.tables import no_rating_column, user_table
+from bayesneg.data.readers.values import as_times
+from bayesneg.errors import DataError, InputError
+
+
+def read_frame(frame: Any, wanted: Columns, *, min_rating: float | None = None, source: str = "the frame") -> Pairs:
+    """The rows of a frame; identifiers keep the type they have there."""
+    table = _opened(frame, source)
+    places = find(table.columns, wanted, source=source)
+    if min_rating is not None and places.rating is None:
+        raise no_rating_column(source, tuple(table.columns))
+    columns = {
+        "user": _ids(table, places.user, "user", source),
+        "item": _ids(table, places.item, "item", source),
+    }
+    if places.time is not None:
+        columns["time"] = _times(table, places.time, source)
+    if min_rating is not None and places.rating is not None:
+        columns["rating"] = _ratings(table, places.rating, source)
+    columns |= {f"about {name}": _column(table, place) for name, place in places.user_columns.items()}
+    rows = pl.DataFrame(columns)
+    kept = rows if min_rating is None else rows.filter(pl.col("rating") >= min_rating)
+    return Pairs(
+        users=kept["user"],
+        items=kept["item"],
+        times=kept["time"] if "time" in kept.columns else None,
+        user_table=user_table(kept, places.user_columns),
+        n_below_min_rating=len(rows) - len(kept),
+        source=source,
+    )
+
+
+def read_matrix(matrix: Any, *, name: str, min_rating: float | None = None) -> Interactions:
+    """A users × items matrix of SciPy: every stored value that is not zero is an interaction.
+
+    Rows and columns are the identifiers, the empty ones too, so that numbers mean the same before and after.
+    """
+    entries = matrix.tocoo()
+    if entries.ndim != 2:
+        raise InputError(f"source: a sparse array must be users × items, got {entries.ndim} dimension(s)")
+    rows, columns, values = entries.row, entries.col, np.asarray(entries.data)
+    stored = values != 0
+    kept = stored if min_rating is None else stored & (values >= min_rating)
+    n_below = int(stored.sum() - kept.sum())
+    if not kept.any():
+        raise nothing_left(name, n_below)
+    return Interactions.from_numbers(
+        rows[kept],
+        columns[kept],
+        user_ids=np.arange(entries.shape[0]),
+        item_ids=np.arange(entries.shape[1]),
+        name=name,
+        n_below_min_rating=n_below,
+    )
+
+
+def _opened(frame: Any, source: str) -> nw.DataFrame[Any]:
+    try:
+        table = nw.from_native(frame)
+    except TypeError as error:
+        raise InputError(
+            f"source must be a built-in name, a path, a frame (pandas, polars, Arrow) or a SciPy sparse matrix, "
+            f"got {type(frame).__name__}"
+        ) from error
+    except nw.exceptions.NarwhalsError as error:
+        raise DataError(f"{source}: {' '.join(str(error).split())}") from error
+    table = table.collect() if isinstance(table, nw.LazyFrame) else table
+    if len(table) == 0:
+        raise DataError(f"{source}: no rows; every row needs a user and an item")
+    return table
+
+
+def _ids(table: nw.DataFrame[Any], place: int, noun: str, source: str) -> pl.Series:
+    """Integers or text; whole floats, which is what pandas makes of integers with gaps, become integers again."""
+    values = _column(table, place)
+    empty = values.is_null() if not values.dtype.is_float() else values.is_null() | values.is_nan()
+    if values.dtype == pl.String:
+        empty = empty | (values.str.strip_chars() == "")
+    if empty.any():
+        raise DataError(
+            f"{source} row {_first(empty)}: {noun} is empty; every row needs a user and an item (rows count from 1)"
+        )
+    if values.dtype.is_nested():
+        raise DataError(f"{source}: the column of the {noun}s holds {values.dtype}; identifiers are integers or text")
+    if values.dtype.is_integer() or (values.dtype.is_float() and (values == values.round()).all()):
+        integers = values.cast(pl.Int64, strict=False)
+        return integers if not integers.has_nulls() else values.cast(pl.String)
+    return values.cast(pl.String)
+
+
+def _times(table: nw.DataFrame[Any], place: int, source: str) -> pl.Series:
+    values = _column(table, place)
+    times = as_times(values)
+    if times.has_nulls():
+        row = _first(times.is_null())
+        raise DataError(
+            f"{source} row {row}: time {values[row - 1]!r} is neither a number nor a date such as 2024-12-31; mend it, "
+            'or read without times (time_column="")'
+        )
+    return times
+
+
+def _ratings(table: nw.DataFrame[Any], place: int, source: str) -> pl.Series:
+    values = _column(table, place)
+    ratings = values.cast(pl.Float64, strict=False).fill_nan(None)
+    if ratings.has_nulls():
+        row = _first(ratings.is_null())
+        raise DataError(f"{source} row {row}: rating {values[row - 1]!r} is not a number; min_rating needs one per row")
+    return ratings
+
+
+def _column(table: nw.DataFrame[Any], place: int) -> pl.Series:
+    """One column as polars has it, without asking for pyarrow."""
+    column = table[table.columns[place]]
+    if column.implementation.is_polars() or column.implementation.is_pyarrow():
+        return pl.Series(column.to_native())
+    if (column.dtype.is_numeric() or column.dtype == nw.Datetime) and column.null_count() == 0:
+        return pl.Series(column.to_numpy())
+    return pl.Series([_scalar(value) for value in column.to_list()], strict=False)
+
+
+def _scalar(value: Any) -> Any:
+    return None if value != value else value  # NaN is how pandas marks a missing text
+
+
+def _first(mask: pl.Series) -> int:
+    return int(mask.arg_true()[0]) + 1

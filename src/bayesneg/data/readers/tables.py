@@ -1,0 +1,167 @@
+"""Text tables: CSV, TSV, ``::`` and any other separator, with or without a header; one row for each interaction.
+
+The good path never touches a row in Python: polars reads, checks and types the columns in one streaming pass. Only
+when that pass meets something wrong does :mod:`~bayesneg.data.readers.faults` read again to find the line.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from bayesneg.data.readers.columns import Columns
+from bayesneg.data.readers.faults import raise_first_fault
+from bayesneg.data.readers.pairs import USER, Pairs
+from bayesneg.data.readers.sniffing import Layout, sniff
+from bayesneg.data.readers.values import as_ids, as_times, typed
+from bayesneg.errors import DataError, InputError
+
+Encoding = Literal["utf8", "utf8-lossy"]
+_WHOLE_LINE = "\x1f"  # a separator that does not occur, to read lines as they are
+
+
+def read_table(
+    path: Path,
+    wanted: Columns,
+    *,
+    separator: str | None = None,
+    header: bool | None = None,
+    min_rating: float | None = None,
+) -> Pairs:
+    """The rows of a text table; rows rated below ``min_rating`` are left out and counted."""
+    layout = sniff(path, wanted, separator=separator, header=header)
+    if min_rating is not None and layout.places.rating is None:
+        raise no_rating_column(str(path), layout.names if layout.header else ())
+    frame = _collected(layout, min_rating)
+    n_rows = len(frame)
+    if min_rating is not None:
+        frame = frame.filter("kept")
+    return Pairs(
+        users=frame["user"],
+        items=frame["item"],
+        times=frame["time"] if "time" in frame.columns else None,
+        user_table=user_table(frame, layout.places.user_columns),
+        n_below_min_rating=n_rows - len(frame),
+        source=str(path),
+    )
+
+
+def no_rating_column(source: str, names: tuple[str, ...]) -> InputError:
+    """The error of asking for ratings where there are none."""
+    columns = f" among {', '.join(map(repr, names))}" if names else ""
+    return InputError(
+        f"min_rating: {source} has no column known as the rating{columns}; name it with rating_column "
+        "(--rating-column), or leave min_rating out"
+    )
+
+
+def user_table(frame: pl.DataFrame, names: dict[str, int]) -> pl.DataFrame | None:
+    """What the rows say about their users, one row for each user (the first)."""
+    if not names:
+        return None
+    columns = (pl.col(f"about {name}").alias(name) for name in names)
+    return frame.select(pl.col("user").alias(USER), *columns).unique(subset=USER, keep="first", maintain_order=True)
+
+
+def _collected(layout: Layout, min_rating: float | None) -> pl.DataFrame:
+    """The columns as they are typed; a second look at the file if a row is not as it should be."""
+    try:
+        frame = typed(*_chosen(_fields(layout, "utf8"), layout, min_rating))
+    except pl.exceptions.PolarsError:
+        raise_first_fault(layout, rating_needed=min_rating is not None)
+        frame = _collected_lossy(layout, min_rating)
+    frame = _timed(_without_blank_ids(_without_blank_end(frame, layout.path)))
+    if not frame["fine"].all():
+        raise_first_fault(layout, rating_needed=min_rating is not None)
+        frame = frame.filter("filled")  # the others are blank lines
+        frame = frame.with_columns(as_ids(frame["user"]), as_ids(frame["item"]))
+        if "time" in frame.columns and frame["time"].has_nulls():
+            raise DataError(f'{layout.path}: some times cannot be read; read without times (time_column="")')
+    return frame
+
+
+def _collected_lossy(layout: Layout, min_rating: float | None) -> pl.DataFrame:
+    """Once the columns in use are known to be fine, others may hold what they like (film titles in Latin-1)."""
+    try:
+        return typed(*_chosen(_fields(layout, "utf8-lossy"), layout, min_rating))
+    except pl.exceptions.PolarsError as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(f"{layout.path}: this cannot be read as a table; {reason}") from error
+
+
+def _without_blank_ids(frame: pl.DataFrame) -> pl.DataFrame:
+    """Identifiers of blanks alone are as empty as none; integers have none, so only text is looked through."""
+    for name in ("user", "item"):
+        if frame.schema[name] == pl.String:
+            filled = pl.col(name).str.strip_chars() != ""
+            frame = frame.with_columns(pl.col("fine") & filled, pl.col("filled") & filled)
+    return frame
+
+
+def _timed(frame: pl.DataFrame) -> pl.DataFrame:
+    if "time" not in frame.columns:
+        return frame
+    times = as_times(frame["time"]).alias("time")
+    return frame.with_columns(times, pl.col("fine") & times.is_not_null())
+
+
+def _without_blank_end(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
+    """Blank lines at the end are common; dropping them here spares the second look."""
+    with path.open("rb") as stream:
+        stream.seek(max(0, path.stat().st_size - 4096))
+        end = stream.read()
+    n_blank = end[len(end.rstrip()) :].count(b"\n") - 1
+    return frame.head(-n_blank) if n_blank > 0 and not frame["filled"].tail(n_blank).any() else frame
+
+
+def _chosen(fields: pl.LazyFrame, layout: Layout, min_rating: float | None) -> tuple[pl.LazyFrame, list[str]]:
+    """The columns that are used, under plain names, with the checks of each row; and the names of those to type."""
+    places = layout.places
+    user, item = pl.col(f"f{places.user}"), pl.col(f"f{places.item}")
+    filled = _is_filled(user) & _is_filled(item)
+    # A last field that is missing may be an empty one or a line that ended early; the second look tells.
+    fine = filled & pl.col(f"f{layout.n_fields - 1}").is_not_null()
+    fine &= pl.col(f"f{layout.n_fields}").is_null()  # a field too many
+    chosen = {"user": user, "item": item}
+    if places.time is not None:
+        chosen["time"] = pl.col(f"f{places.time}")
+    chosen |= {f"about {name}": pl.col(f"f{place}") for name, place in places.user_columns.items()}
+    extra = [filled.alias("filled")]
+    if places.rating is not None:
+        rating = pl.col(f"f{places.rating}")
+        if min_rating is not None:
+            rating = rating.str.strip_chars()
+            extra.append((rating.cast(pl.Float64, strict=False) >= min_rating).fill_null(False).alias("kept"))
+        fine &= rating.cast(pl.Float64, strict=False).is_not_nan().fill_null(False)
+    columns = (column.alias(name) for name, column in chosen.items())
+    return fields.select(*columns, *extra, fine.fill_null(False).alias("fine")), list(chosen)
+
+
+def _fields(layout: Layout, encoding: Encoding) -> pl.LazyFrame:
+    """Every field as text, f0 … f(n−1); f(n) holds what a line has beyond the others, and should be null."""
+    n = layout.n_fields
+    if len(layout.separator.encode()) == 1:
+        frame = _scan(layout, encoding, layout.separator, [f"f{place}" for place in range(n)], layout.quote)
+        return frame.with_columns(pl.lit(None, dtype=pl.String).alias(f"f{n}"))  # polars itself refuses more fields
+    parts = pl.col("line").str.strip_chars_end("\r").str.split_exact(layout.separator, n)
+    fields = parts.struct.rename_fields([f"f{place}" for place in range(n + 1)]).alias("fields")
+    return _scan(layout, encoding, _WHOLE_LINE, ["line"], None).select(fields).unnest("fields")
+
+
+def _scan(layout: Layout, encoding: Encoding, separator: str, names: list[str], quote: str | None) -> pl.LazyFrame:
+    return pl.scan_csv(
+        layout.path,
+        has_header=False,
+        skip_rows=layout.n_skipped,
+        separator=separator,
+        quote_char=quote,
+        schema=dict.fromkeys(names, pl.String),
+        encoding=encoding,
+        glob=False,
+    )
+
+
+def _is_filled(field: pl.Expr) -> pl.Expr:
+    return field.is_not_null() & (field != "")

@@ -1,0 +1,231 @@
+"""Train, test and, where asked for, validation parts of one dataset.
+
+Four rules say which interactions are held out; all give exact counts, and the same parts for the same seed:
+
+- ``interaction``: a random share of all interactions (the paper's);
+- ``user``: a random share of each user's interactions;
+- ``last``: the last interactions of each user by time, a count or a share;
+- ``time``: the newest share of all interactions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from bayesneg.data.interactions import Interactions, Truth
+from bayesneg.errors import InputError
+from bayesneg.seeding import stream
+
+RULES = ("interaction", "user", "last", "time")
+TIMED = ("last", "time")
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Disjoint parts over the same users and items. Validation, if any, was carved from training only.
+
+    >>> data = Interactions.from_pairs([1, 1, 1, 2, 2], ["a", "b", "c", "a", "d"])
+    >>> parts = split(data, test=0.4, seed=0)
+    >>> len(parts.train), len(parts.test), parts.how
+    (3, 2, 'by=interaction test=0.4 seed=0')
+    """
+
+    train: Interactions
+    test: Interactions
+    validation: Interactions | None = None
+    how: str = "given"  # how it was made, for the record: "by=interaction test=0.2 seed=0"
+
+    def __post_init__(self) -> None:
+        _check_apart(self.train, self.test, "train and test")
+        if self.validation is not None:
+            _check_apart(self.train, self.validation, "train and validation")
+            _check_apart(self.test, self.validation, "test and validation")
+
+    @property
+    def truth(self) -> Truth | None:
+        return self.train.truth
+
+    @cached_property
+    def held_out(self) -> Interactions:
+        """Every known positive that training does not see: test and validation together."""
+        return self.test if self.validation is None else self.test.union(self.validation)
+
+    @cached_property
+    def seen(self) -> Interactions:
+        """What may not be recommended at test time: training and validation together."""
+        return self.train if self.validation is None else self.train.union(self.validation)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short sha256 over the parts: equal where two runs were judged on the same data and split."""
+        parts = (self.train, self.test, self.validation)
+        marks = "/".join("-" if part is None else part.fingerprint for part in parts)
+        return hashlib.sha256(marks.encode()).hexdigest()[:16]
+
+    @property
+    def n_test_only_users(self) -> int:
+        """Users of the test part without any training interaction: nothing can be learnt about them."""
+        return int(np.count_nonzero((self.test.counts > 0) & (self.train.counts == 0)))
+
+    @property
+    def n_test_only_items(self) -> int:
+        """Items of the test part without any training interaction."""
+        return int(np.count_nonzero((self.test.popularity > 0) & (self.train.popularity == 0)))
+
+
+def split(
+    data: Interactions,
+    *,
+    test: float | None = None,
+    validation: float = 0.0,
+    by: str = "interaction",
+    seed: int = 0,
+) -> Split:
+    """Hold out a test part, and a validation part of the training that remains, by one rule.
+
+    Args:
+        data: n interactions; ``last`` and ``time`` need their times (of equal times the higher item number is
+            taken as the later, then the higher user number).
+        test: the share held out, strictly between 0 and 1: round(test · n) interactions, with ``user`` and
+            ``last`` rounded for each user. ``last`` also takes a count per user: 1, 2, … By default 0.2, with
+            ``last`` 1.
+        validation: the same for the validation part, of the training that ``test`` leaves; 0 for none.
+        by: ``interaction``, ``user``, ``last`` or ``time``. With ``user`` and ``last`` every user keeps at
+            least one training interaction, so a user's only interaction is never held out.
+        seed: of the random rules.
+
+    Returns:
+        The parts, disjoint and together the data.
+
+    >>> data = Interactions.from_pairs([1, 1, 1, 2, 2, 3], list("abcadb"), times=[9, 5, 7, 1, 2, 4])
+    >>> parts = split(data, by="last")
+    >>> parts.test.users, parts.test.indices
+    (array([0, 1], dtype=int32), array([0, 3], dtype=int32))
+    >>> len(split(data, by="time", test=0.5).train), parts.n_test_only_items
+    (3, 1)
+    """
+    _check_rule(data, by)
+    amount = (1 if by == "last" else 0.2) if test is None else test
+    held = _held_out(data, amount, by, stream(seed, "split"), argument="test")
+    train, tested = _parts(data, held, "test", amount)
+    made = Split(train, tested, how=_how("test", amount, by, seed))
+    if _is_number(validation) and validation == 0:
+        return made
+    carved = carve_validation(made, validation, seed=seed, by=by)
+    return replace(carved, how=f"{made.how} validation={validation}")
+
+
+def carve_validation(split: Split, share: float, *, seed: int = 0, by: str = "interaction") -> Split:
+    """Move a part of the training into validation, by the rules of :func:`split`; test stays as it is.
+
+    >>> data = Interactions.from_pairs([1, 1, 1, 2, 2], ["a", "b", "c", "a", "d"])
+    >>> parts = carve_validation(Split(data.select(data.indices < 3), data.select(data.indices == 3)), 0.25)
+    >>> len(parts.train), len(parts.validation), len(parts.test), parts.how
+    (3, 1, 1, 'given; by=interaction validation=0.25 seed=0')
+    """
+    if split.validation is not None:
+        raise InputError(
+            f"split must have no validation part yet, got one of {len(split.validation):,} interactions; "
+            "carve from a split without one"
+        )
+    _check_rule(split.train, by)
+    held = _held_out(split.train, share, by, stream(seed, "split", 1), argument="validation")
+    train, validation = _parts(split.train, held, "validation", share)
+    how = f"{split.how}; {_how('validation', share, by, seed)}"
+    return Split(train, split.test, validation, how)
+
+
+def _how(argument: str, amount: float, by: str, seed: int) -> str:
+    return f"by={by} {argument}={amount}" + ("" if by in TIMED else f" seed={seed}")
+
+
+def _held_out(data: Interactions, amount: float, by: str, rng: np.random.Generator, *, argument: str) -> np.ndarray:
+    """The positions (n_held,) of the interactions that ``by`` holds out of ``data``."""
+    if by in ("interaction", "time"):
+        n_kept = len(data) - round(_share(amount, argument, by) * len(data))
+        order = rng.permutation(len(data)) if by == "interaction" else _newest_last(data)
+        return order[n_kept:]
+    if by == "last" and _is_count(amount):
+        wanted = np.full(data.n_users, int(amount))
+    else:
+        wanted = np.rint(_share(amount, argument, by) * data.counts).astype(np.int64)
+    n_held_of = np.maximum(np.minimum(wanted, data.counts - 1), 0)  # (n_users,)
+    order = _shuffled_within_users(data, rng) if by == "user" else _newest_last_within_users(data)
+    left = np.repeat(data.indptr[1:], data.counts) - np.arange(len(data))  # (n,) to the end of the user's row
+    return order[left <= np.repeat(n_held_of, data.counts)]
+
+
+def _shuffled_within_users(data: Interactions, rng: np.random.Generator) -> np.ndarray:
+    return np.lexsort((rng.random(len(data)), data.users))
+
+
+def _newest_last_within_users(data: Interactions) -> np.ndarray:
+    assert data.times is not None  # by _check_rule
+    return np.lexsort((data.times, data.users))  # stable, and rows ascend by item: ties go by item number
+
+
+def _newest_last(data: Interactions) -> np.ndarray:
+    assert data.times is not None  # by _check_rule
+    return np.lexsort((data.users, data.indices, data.times))
+
+
+def _parts(data: Interactions, held: np.ndarray, argument: str, amount: float) -> tuple[Interactions, Interactions]:
+    if not 0 < len(held) < len(data):
+        empty = argument if len(held) == 0 else "training"
+        way_out = "raise" if len(held) == 0 else "lower"
+        raise InputError(
+            f"{argument}={amount} leaves no {empty} interactions out of {len(data):,}; "
+            f"{way_out} {argument}, choose another rule (by), or give more data"
+        )
+    mask = np.zeros(len(data), dtype=bool)
+    mask[held] = True
+    return data.select(~mask), data.select(mask)
+
+
+def _share(amount: float, argument: str, by: str) -> float:
+    if not (_is_number(amount) and 0 < amount < 1):
+        hint = "; with by='last' a count of 1, 2, … is also allowed" if by == "last" else "; 0.2 is usual"
+        raise InputError(f"{argument} must be a share strictly between 0 and 1, got {amount!r}{hint}")
+    return float(amount)
+
+
+def _is_count(amount: float) -> bool:
+    return _is_number(amount) and 1 <= amount < np.inf and amount == np.floor(amount)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def _check_rule(data: Interactions, by: str) -> None:
+    if by not in RULES:
+        raise InputError(f"by must be one of {', '.join(RULES)}, got {by!r}")
+    n_missing = _n_missing_times(data) if by in TIMED else 0
+    if n_missing:
+        raise InputError(
+            f"by={by!r} needs a time for every interaction, but {n_missing:,} of {len(data):,} in "
+            f"{data.name} have none; read it with a time column, or split by interaction or user"
+        )
+
+
+def _n_missing_times(data: Interactions) -> int:
+    if data.times is None:
+        return len(data)
+    return int(np.count_nonzero(np.isnan(data.times))) if data.times.dtype.kind in "fmM" else 0
+
+
+def _check_apart(one: Interactions, other: Interactions, names: str) -> None:
+    if one.user_ids is not other.user_ids or one.item_ids is not other.item_ids:
+        raise InputError(f"{names} must be parts of one dataset, but their identifiers differ; use split or read_split")
+    shared = one.contains(other.users, other.indices)
+    if shared.any():
+        first = int(np.argmax(shared))
+        user, item = other.user_ids[other.users[first]], other.item_ids[other.indices[first]]
+        raise InputError(
+            f"{names} must not overlap, but share {np.count_nonzero(shared):,} pairs, "
+            f"the first of them user {user!r} with item {item!r}; drop them from one part"
+        )

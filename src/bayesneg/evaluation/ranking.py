@@ -1,0 +1,198 @@
+"""Full-catalogue ranking in chunks of users: every item a user has not seen competes, none is sampled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from bayesneg.errors import InputError
+from bayesneg.evaluation.metrics import auc, average_precision, hit, mrr, ndcg, popularity, precision, recall
+from bayesneg.evaluation.results import Report
+from bayesneg.kernels import labels
+from bayesneg.kernels import ranking as kernels
+
+if TYPE_CHECKING:
+    from bayesneg.data.interactions import Interactions
+    from bayesneg.data.splits import Split
+    from bayesneg.interfaces import Scorer
+
+
+class Top(NamedTuple):
+    """The top-k lists of a block of users."""
+
+    items: np.ndarray  # (B, k), −1 where nothing is left to list
+    hits: np.ndarray  # (B, k) bool
+    n_tests: np.ndarray  # (B,)
+    popularity: np.ndarray  # (n_items,) training interactions
+
+    def cut(self, k: int) -> Top:
+        return self._replace(items=self.items[:, :k], hits=self.hits[:, :k])
+
+
+LISTED: Final[dict[str, Callable[[Top], np.ndarray]]] = {
+    "precision": lambda top: precision(top.hits),
+    "recall": lambda top: recall(top.hits, top.n_tests),
+    "ndcg": lambda top: ndcg(top.hits, top.n_tests),
+    "hit": lambda top: hit(top.hits),
+    "mrr": lambda top: mrr(top.hits),
+    "map": lambda top: average_precision(top.hits, top.n_tests),
+    "popularity": lambda top: popularity(top.items, top.popularity),
+}
+METRICS: Final = (*LISTED, "coverage", "auc")
+SCORE_BYTES: Final = 16 * 2**20  # of one block of scores; larger blocks leave the cache and gain nothing
+
+
+def evaluate(
+    scorer: Scorer,
+    split: Split,
+    *,
+    k: int | Iterable[int] = (5, 10, 20),
+    part: str = "test",
+    metrics: str | Iterable[str] | None = None,
+    chunk: int | None = None,
+) -> Report:
+    """Rank the whole catalogue for every user with an item in ``part`` and average over these users.
+
+    What the user did in training is not recommended, nor, at test time, what the user did in validation.
+    ``coverage`` is the share of the catalogue recommended to at least one of these users; every other metric
+    is one value per user, with its formula in :mod:`bayesneg.evaluation.metrics`.
+
+    Args:
+        scorer: anything with ``score_all``.
+        split: where the part, and what may not be recommended, come from.
+        k: one list length or several.
+        part: ``"test"`` or ``"validation"``.
+        metrics: which to compute, of :data:`METRICS`; all if None.
+        chunk: how many users are scored at a time; never changes the result. If None, as many as 16 MiB hold.
+    """
+    judged, seen = _parts(split, part)
+    wanted = _checked_metrics(metrics)
+    cutoffs = () if wanted == ("auc",) else _checked_cutoffs(k, judged.n_items)
+    _check_sizes(scorer, judged)
+    users = np.flatnonzero(judged.counts)
+    if len(users) == 0:
+        raise InputError(f"the {part} part is empty; there is nothing to evaluate on")
+    listed = [metric for metric in wanted if metric in LISTED]
+    values = {key: np.empty(len(users)) for key in _keys(wanted, cutoffs) if not key.startswith("coverage")}
+    reached = {n: np.zeros(judged.n_items, dtype=bool) for n in cutoffs}
+    for rows, scores in _score_blocks(scorer, users, chunk):
+        if "auc" in wanted:
+            values["auc"][rows] = _auc(scores, users[rows], judged, seen)
+        if cutoffs:
+            top = _top(scores, users[rows], judged, seen, split.train.popularity, max(cutoffs))
+        for n in cutoffs:
+            cut = top.cut(n)
+            reached[n][cut.items[cut.items >= 0]] = True
+            for metric in listed:
+                values[f"{metric}@{n}"][rows] = LISTED[metric](cut)
+    coverage = {f"coverage@{n}": float(reached[n].mean()) for n in cutoffs}
+    return Report(
+        part=part,
+        mean={key: _mean(values[key]) if key in values else coverage[key] for key in _keys(wanted, cutoffs)},
+        values=values,
+        user_ids=judged.user_ids[users],
+        n_users_without_training=int((split.train.counts[users] == 0).sum()),
+    )
+
+
+def recommend(scorer: Scorer, seen: Interactions, user_numbers: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k best items (B, k) int32 that each user has not ``seen``, and their scores (B, k) float32.
+
+    A user with fewer than k unseen items has item −1 and score nan in the places left over.
+    """
+    (k,) = _checked_cutoffs(k, seen.n_items)
+    _check_sizes(scorer, seen)
+    users = np.asarray(user_numbers, dtype=np.int64)
+    items = np.empty((len(users), k), dtype=np.int32)
+    best = np.empty((len(users), k), dtype=np.float32)
+    for rows, scores in _score_blocks(scorer, users, None):
+        items[rows] = kernels.top_k(scores, users[rows], seen.indptr, seen.indices, k)
+        best[rows] = np.take_along_axis(scores, np.maximum(items[rows], 0), axis=1)
+    best[items < 0] = np.nan
+    return items, best
+
+
+def _score_blocks(scorer: Scorer, users: np.ndarray, chunk: int | None) -> Iterator[tuple[slice, np.ndarray]]:
+    """Slices of ``users`` with their scores (B, n_items), a bounded number at a time."""
+    if chunk is None:
+        chunk = max(1, SCORE_BYTES // (4 * scorer.n_items))
+    elif chunk < 1:
+        raise InputError(f"chunk must be at least 1, got {chunk}")
+    for start in range(0, len(users), chunk):
+        rows = slice(start, min(start + chunk, len(users)))
+        yield rows, np.ascontiguousarray(scorer.score_all(users[rows]), dtype=np.float32)
+
+
+def _top(
+    scores: np.ndarray,
+    users: np.ndarray,
+    judged: Interactions,
+    seen: Interactions,
+    popularity: np.ndarray,
+    k: int,
+) -> Top:
+    items = kernels.top_k(scores, users, seen.indptr, seen.indices, k)  # (B, k)
+    hits = labels.contains(judged.indptr, judged.indices, np.repeat(users, k), items.ravel())
+    return Top(items, hits.reshape(items.shape), judged.counts[users], popularity)
+
+
+def _auc(scores: np.ndarray, users: np.ndarray, judged: Interactions, seen: Interactions) -> np.ndarray:
+    lower, n_negatives = kernels.count_lower(scores, users, seen.indptr, seen.indices, judged.indptr, judged.indices)
+    return auc(lower, judged.counts[users], n_negatives)
+
+
+def _keys(wanted: tuple[str, ...], cutoffs: tuple[int, ...]) -> list[str]:
+    return [
+        key for metric in wanted for key in ((metric,) if metric == "auc" else tuple(f"{metric}@{n}" for n in cutoffs))
+    ]
+
+
+def _mean(values: np.ndarray) -> float:
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else float("nan")
+
+
+def _parts(split: Split, part: str) -> tuple[Interactions, Interactions]:
+    """What is judged, and what may not be recommended."""
+    if part == "test":
+        return split.test, split.seen
+    if part != "validation":
+        raise InputError(f"part must be 'test' or 'validation', got {part!r}")
+    if split.validation is None:
+        raise InputError("part is 'validation' but this split has none; ask for one when splitting")
+    return split.validation, split.train
+
+
+def _checked_cutoffs(k: int | Iterable[int], n_items: int) -> tuple[int, ...]:
+    cutoffs = (k,) if isinstance(k, (int, np.integer)) or not isinstance(k, Iterable) else tuple(k)
+    if not cutoffs:
+        raise InputError("k must name at least one list length, got none")
+    for n in cutoffs:
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
+            raise InputError(f"k must be a whole number or several, got {n!r}")
+        if n < 1:
+            raise InputError(f"k must be at least 1, got {n}")
+        if n > n_items:
+            raise InputError(f"k must be at most the number of items {n_items}, got {n}")
+    return tuple(sorted({int(n) for n in cutoffs}))
+
+
+def _checked_metrics(metrics: str | Iterable[str] | None) -> tuple[str, ...]:
+    if metrics is None:
+        return METRICS
+    asked = {metrics} if isinstance(metrics, str) else set(metrics)
+    unknown = sorted(asked.difference(METRICS))
+    if unknown or not asked:
+        got = repr(unknown[0]) if unknown else "none"
+        raise InputError(f"metrics must be of {', '.join(METRICS)} (list lengths go in k), got {got}")
+    return tuple(metric for metric in METRICS if metric in asked)
+
+
+def _check_sizes(scorer: Scorer, data: Interactions) -> None:
+    if (scorer.n_users, scorer.n_items) != (data.n_users, data.n_items):
+        raise InputError(
+            f"the model scores {scorer.n_users} users and {scorer.n_items} items, "
+            f"the data has {data.n_users} and {data.n_items}; evaluate on the data it was trained on"
+        )

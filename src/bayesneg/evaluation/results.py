@@ -1,0 +1,81 @@
+"""What an evaluation found: means, one value per user, and intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesneg.errors import InputError
+from bayesneg.evaluation.intervals import mean_interval
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Report:
+    """Ranking quality of one scorer on one part of a split, under keys like ``"ndcg@20"`` and ``"auc"``."""
+
+    part: str  # "test" or "validation"
+    mean: dict[str, float]  # over users; coverage, which no single user has, stands here as well
+    values: Mapping[str, np.ndarray]  # each (n_users,) float64, nan where a metric is undefined for a user
+    user_ids: np.ndarray  # (n_users,) raw ids of the users with at least one item in the part
+    n_users_without_training: int  # among them: evaluated all the same, but nothing was learned about them
+
+    @property
+    def n_users(self) -> int:
+        return len(self.user_ids)
+
+    @cached_property
+    def per_user(self) -> pl.DataFrame:
+        """One row per evaluated user: the raw id in ``user``, then one column per metric."""
+        import polars as pl
+
+        return pl.DataFrame({"user": self.user_ids.tolist(), **self.values})
+
+    def interval(self, key: str, *, level: float = 0.95) -> tuple[float, float]:
+        """The Student t interval of a mean over users; (nan, nan) where one user alone was evaluated."""
+        if key in self.values:
+            return mean_interval(self.values[key], level)
+        if key in self.mean:
+            raise InputError(f"{key} has no interval: it is one number for all users together")
+        raise InputError(f"{key!r} was not evaluated; this report has {', '.join(self.mean)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: means and 95% intervals, null where undefined."""
+        return {
+            "part": self.part,
+            "n_users": self.n_users,
+            "n_users_without_training": self.n_users_without_training,
+            "mean": {key: _or_none(value) for key, value in self.mean.items()},
+            "interval": {key: [_or_none(end) for end in self.interval(key)] for key in self.values},
+        }
+
+    def __str__(self) -> str:
+        """A short table: a line per metric, a column per k."""
+        cutoffs = list(dict.fromkeys(key.partition("@")[2] for key in self.mean if "@" in key))
+        names = list(dict.fromkeys(key.partition("@")[0] for key in self.mean))
+        lines = [f"{self.part}: {self.n_users:,} users"]
+        if cutoffs:
+            lines.append(" " * 10 + "".join(f"{'@' + k:>10}" for k in cutoffs))
+        for name in names:
+            keys = [f"{name}@{k}" for k in cutoffs] if name not in self.mean else [name]
+            lines.append(f"{name:<10}" + "".join(f"{_short(self.mean[key]):>10}" for key in keys))
+        if self.n_users_without_training:
+            lines.append(f"{self.n_users_without_training:,} of these users have no training interactions")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _or_none(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _short(value: float) -> str:
+    return f"{value:.4f}" if abs(value) < 10 else f"{value:.1f}"

@@ -1,0 +1,307 @@
+"""Names and settings as text ↔ objects: the one place that knows samplers and models by name.
+
+A sampler is written ``name`` or ``name:key=value:key=value``, or ``file.py:Class`` for one of your own.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib.util
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bayesneg.data.splits import Split
+from bayesneg.errors import InputError
+from bayesneg.interfaces import Model, NegativeSampler, Prior
+from bayesneg.models.mf import MF
+from bayesneg.sampling.aobpr import AOBPR
+from bayesneg.sampling.bns import BNS, Posterior
+from bayesneg.sampling.dns import DNS
+from bayesneg.sampling.priors import FlatPrior, GroupPrior, OraclePrior, PopularityPrior
+from bayesneg.sampling.schedules import LinearDecay, Schedule, WarmStart
+from bayesneg.sampling.srns import SRNS
+from bayesneg.sampling.static import PNS, RNS
+
+Settings = Mapping[str, Any]
+
+
+class Options(BaseModel):
+    """Settings of one sampler or model; what is not given keeps the object's own default."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class NoOptions(Options):
+    pass
+
+
+class PNSOptions(Options):
+    power: float = Field(0.75, description="probability ∝ popularity^power")
+
+
+class AOBPROptions(Options):
+    scale: float = Field(200.0, description="λ in ranks")
+    fraction: float | None = Field(None, description="λ as a fraction of the item count, instead of scale")
+    rank: Literal["score", "factor"] = Field("score", description="rank by the user's scores or by one factor")
+
+
+class DNSOptions(Options):
+    candidates: int | Literal["all"] = Field(2, description="uniform candidates per example")
+    top: int = Field(1, description="one of so many highest, uniformly: DNS(M, N)")
+
+
+class SRNSOptions(Options):
+    memory: int = Field(8, description="items remembered per user, S1")
+    fresh: int = Field(64, description="items that compete for the memory after each choice, S2")
+    temperature: float = Field(10.0, description="τ of the softmax that decides who stays")
+    alpha: float = Field(5.0, description="weight of the variance")
+    warmup: int = Field(50, description="epochs until alpha has its full weight, T0")
+
+
+class PosteriorOptions(Options):
+    candidates: int | Literal["all"] = Field(5, description="uniform candidates per example, or all")
+    prior: Literal["popularity", "flat", "group", "oracle"] = Field("popularity", description="what is believed first")
+    column: str | None = Field(None, description="user column of the group prior; occupation, or the first there is")
+    cdf_over: Literal["unobserved", "all"] = Field("unobserved", description="the items over which F is counted")
+
+
+class BNSOptions(PosteriorOptions):
+    weight: float | str = Field(5.0, description="λ; or linear/START/RATE/FLOOR for max(START − RATE·epoch, FLOOR)")
+
+
+class WarmStartOptions(BNSOptions):
+    warmup: int = Field(10, description="epochs of RNS before BNS")
+
+
+class MFOptions(Options):
+    dim: int = Field(32, description="length of the vectors")
+    learning_rate: float = Field(0.01, description="step size of SGD")
+    regularization: float = Field(0.01, description="L2 penalty on every vector touched")
+    init_scale: float | None = Field(None, description="standard deviation of the first vectors")
+    update: Literal["sequential", "simultaneous"] = Field("sequential", description="items follow the new or old user")
+    shuffle: Literal["once", "epoch"] = Field("once", description="one order of examples, or a new one each epoch")
+    threads: int = Field(1, description="threads that train at once; above 1 not deterministic")
+    sampling_batch: int = Field(1, description="examples a sampler of your own answers at once")
+
+
+@dataclass(frozen=True)
+class Named:
+    """A name on the command line: what it builds, from which options, on top of which presets."""
+
+    build: Callable[[dict[str, Any], Split], NegativeSampler]
+    options: type[Options]
+    about: str
+    presets: Settings = field(default_factory=dict)
+
+
+def _plain(kind: Callable[..., NegativeSampler]) -> Callable[[dict[str, Any], Split], NegativeSampler]:
+    return lambda settings, split: kind(**settings)
+
+
+def _posterior(settings: dict[str, Any], split: Split) -> NegativeSampler:
+    return Posterior(**_with_prior(settings, split))
+
+
+def _bns(settings: dict[str, Any], split: Split) -> BNS:
+    weight = settings.pop("weight", None)
+    own = _with_prior(settings, split)
+    return BNS(**own) if weight is None else BNS(**own, weight=schedule(weight))
+
+
+def _warm_start(settings: dict[str, Any], split: Split) -> NegativeSampler:
+    warmup = settings.pop("warmup", None)
+    then = _bns(settings, split)
+    return WarmStart(RNS(), then) if warmup is None else WarmStart(RNS(), then, epochs=warmup)
+
+
+SAMPLERS: dict[str, Named] = {
+    "rns": Named(_plain(RNS), NoOptions, "uniform over the unobserved items"),
+    "pns": Named(_plain(PNS), PNSOptions, "popular items more often"),
+    "aobpr": Named(_plain(AOBPR), AOBPROptions, "high ranks of the user's score list, exponentially preferred"),
+    "aobpr-factor": Named(
+        _plain(AOBPR), AOBPROptions, "the original's fast reading: one factor's list", {"rank": "factor"}
+    ),
+    "dns": Named(_plain(DNS), DNSOptions, "the highest-scored of a few"),
+    "srns": Named(_plain(SRNS), SRNSOptions, "a memory per user, high score and high variance"),
+    "bns": Named(_bns, BNSOptions, "least sampling risk of a few"),
+    "posterior": Named(_posterior, PosteriorOptions, "most probably a true negative of a few"),
+    "bns-1": Named(_bns, BNSOptions, "BNS with λ falling over the epochs", {"weight": "linear"}),
+    "bns-2": Named(_warm_start, WarmStartOptions, "some epochs of RNS, then BNS"),
+    "bns-3": Named(_bns, BNSOptions, "BNS with the flat prior", {"prior": "flat"}),
+    "bns-4": Named(_bns, BNSOptions, "BNS with the group prior", {"prior": "group"}),
+    "oracle": Named(
+        _bns, BNSOptions, "BNS with a prior that sees the test labels: an upper bound", {"prior": "oracle"}
+    ),
+    "optimal": Named(_bns, BNSOptions, "h*, BNS over every unobserved item", {"candidates": "all"}),
+}
+MODELS: dict[str, tuple[Callable[..., Model], type[Options], str]] = {
+    "mf": (MF, MFOptions, "matrix factorization, per-example SGD"),
+}
+
+
+@dataclass(frozen=True)
+class SamplerSpec:
+    """A sampler by name with the settings given for it."""
+
+    name: str
+    settings: Settings
+
+    @classmethod
+    def parse(cls, text: str) -> SamplerSpec:
+        """``bns:candidates=10`` → SamplerSpec("bns", {"candidates": "10"}).
+
+        >>> SamplerSpec.parse("dns:candidates=5")
+        SamplerSpec(name='dns', settings={'candidates': '5'})
+        """
+        parts = text.strip().split(":")
+        first = next((at for at, part in enumerate(parts) if "=" in part), len(parts))
+        name = ":".join(parts[:first])
+        if not is_own(name):
+            name = name.lower()
+            _known(name, SAMPLERS, "sampler")
+        return cls(name, assignments(parts[first:], "sampler"))
+
+    def build(self, split: Split) -> NegativeSampler:
+        if is_own(self.name):
+            return _own_sampler(self.name, self.settings)
+        named = SAMPLERS[self.name]
+        given = checked(named.options, {**named.presets, **self.settings}, f"sampler {self.name}")
+        return named.build(given, split)
+
+    @property
+    def label(self) -> str:
+        name = self.name.partition(":")[2] if is_own(self.name) else self.name.upper()
+        settings = ", ".join(f"{key}={value}" for key, value in self.settings.items())
+        return f"{name} ({settings})" if settings else name
+
+
+def build_model(name: str, settings: Settings) -> Model:
+    _known(name, MODELS, "model")
+    build, options, _ = MODELS[name]
+    return build(**checked(options, settings, f"model {name}"))
+
+
+def sort_settings(sets: Iterable[str], model: str, sampler: SamplerSpec) -> tuple[Settings, SamplerSpec]:
+    """``--set key=value`` goes to the model if it knows the key, otherwise to the sampler."""
+    _known(model, MODELS, "model")
+    given = assignments(sets, "--set")
+    model_keys = set(MODELS[model][1].model_fields)
+    for_model = {key: value for key, value in given.items() if key in model_keys}
+    for_sampler = {key: value for key, value in given.items() if key not in model_keys}
+    if for_sampler and not is_own(sampler.name):
+        known = [*SAMPLERS[sampler.name].options.model_fields, *model_keys]
+        for key in for_sampler:
+            _known(key, known, f"setting of {sampler.name} or {model}")
+    return for_model, SamplerSpec(sampler.name, {**sampler.settings, **for_sampler})
+
+
+def assignments(parts: Iterable[str], where: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for part in parts:
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            raise InputError(f"{where}: {part!r} is not of the form key=value")
+        found[key.strip().replace("-", "_")] = value.strip()
+    return found
+
+
+def checked(options: type[Options], settings: Settings, where: str) -> dict[str, Any]:
+    """The given settings with their types, or one sentence about the first that is wrong."""
+    for key in settings:
+        _known(key, options.model_fields, f"setting of {where}")
+    try:
+        valid = options.model_validate(dict(settings))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = str(first["loc"][0])
+        about = options.model_fields[key].description
+        message = first["msg"][0].lower() + first["msg"][1:]
+        raise InputError(f"{where}: {key}={settings[key]} ({about}): {message}") from None
+    return {key: getattr(valid, key) for key in valid.model_fields_set}
+
+
+def schedule(weight: float | str) -> float | Schedule:
+    """A number, ``linear`` (the paper's BNS-1) or ``linear/START/RATE/FLOOR``."""
+    try:
+        return float(weight)
+    except ValueError:
+        kind, *numbers = str(weight).split("/")
+    try:
+        if kind == "linear" and len(numbers) in (0, 3):
+            return LinearDecay(*(float(number) for number in numbers))
+    except ValueError:
+        pass
+    raise InputError(f"weight must be a number, linear, or linear/START/RATE/FLOOR, got {weight!r}")
+
+
+def _with_prior(settings: dict[str, Any], split: Split) -> dict[str, Any]:
+    column = settings.pop("column", None)
+    kind = settings.pop("prior", None)
+    if column is not None and kind != "group":
+        raise InputError("column is for the group prior; set prior=group with it")
+    return settings if kind is None else {**settings, "prior": _prior(kind, column, split)}
+
+
+def _prior(kind: str, column: str | None, split: Split) -> Prior:
+    if kind == "flat":
+        return FlatPrior()
+    if kind == "oracle":
+        return OraclePrior(split.held_out)
+    if kind == "popularity":
+        return PopularityPrior()
+    columns = list(split.train.user_columns)
+    if column is None:
+        if not columns:
+            raise InputError("the group prior needs a user column (occupation, age, …), and this data has none")
+        column = "occupation" if "occupation" in columns else columns[0]
+    return GroupPrior(column)
+
+
+def is_own(name: str) -> bool:
+    return name.partition(":")[0].endswith(".py")
+
+
+def _own_sampler(name: str, settings: Settings) -> NegativeSampler:
+    """The class of a user's own file, made with the settings as keyword arguments."""
+    path, _, class_name = name.partition(":")
+    if not Path(path).is_file():
+        raise InputError(f"{path} does not exist; a sampler of your own is written file.py:Class")
+    found = importlib.util.spec_from_file_location(Path(path).stem, path)
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    kind = getattr(module, class_name, None)
+    if not (isinstance(kind, type) and issubclass(kind, NegativeSampler)):
+        own = [key for key, value in vars(module).items() if _is_sampler(value, module.__name__)]
+        raise InputError(f"{path} has no sampler {class_name!r}; it has: {', '.join(own) or 'none'}")
+    try:
+        return kind(**{key: _literal(value) for key, value in settings.items()})
+    except TypeError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+def _is_sampler(value: Any, module: str) -> bool:
+    return isinstance(value, type) and issubclass(value, NegativeSampler) and value.__module__ == module
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _known(name: str, valid: Iterable[str], noun: str) -> None:
+    names = sorted(valid)
+    if name in names:
+        return
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean {close[0]}? " if close else ""
+    listed = ", ".join(names) if names else "none"
+    raise InputError(f"unknown {noun} {name!r}; {hint}valid: {listed}")

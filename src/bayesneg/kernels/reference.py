@@ -1,0 +1,286 @@
+"""The executable specification: every draw and every choice in plain NumPy, one line per equation.
+
+Slow and short on purpose. The compiled kernels carry the same names and are tested equal to these functions on random
+and adversarial input. Notation: x scores, n the number of the user's unobserved items, p the prior.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesneg.kernels.rules import (
+    FACTOR_TRIES,
+    AtFactorRank,
+    AtScoreRank,
+    Draws,
+    FromMemory,
+    LeastRisk,
+    MostUnbiased,
+    Rule,
+    TakeFirst,
+    TakeHighest,
+)
+
+if TYPE_CHECKING:
+    from bayesneg.interfaces import Batch
+
+# ---------------------------------------------------------------------------------------------- the paper's formulas
+
+
+def info(x_positive: Any, x_candidates: Any) -> Any:
+    """Gradient magnitude 1 − σ(x_i − x_l).
+
+    >>> float(info(1.0, 1.0))
+    0.5
+    """
+    gap = np.asarray(x_positive, dtype=np.float64) - np.asarray(x_candidates, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        return 1.0 / (1.0 + np.exp(gap))
+
+
+def counted_cdf(count: Any, n: Any) -> Any:
+    """F = #{x ≤ x_l} / (n + 1): what is counted over n scores, kept below 1.
+
+    >>> counted_cdf(4, 4)
+    0.8
+    """
+    return count / (n + 1)
+
+
+def unbias(F: Any, p: Any) -> Any:
+    """Posterior probability of a true negative, (1−F)(1−p) / (1 − F − p + 2Fp).
+
+    >>> round(unbias(0.75, 0.2), 6)
+    0.571429
+    """
+    negative = (1.0 - F) * (1.0 - p)
+    return negative / (negative + F * p)
+
+
+def risk(info: Any, unbias: Any, weight: Any) -> Any:
+    """Conditional sampling risk info · (1 − (1+λ) · unbias).
+
+    >>> risk(0.5, 0.9, 5.0)
+    -2.2
+    """
+    return info * (1.0 - (1.0 + weight) * unbias)
+
+
+def truncated_rank(uniform: float, scale: float, n: int) -> int:
+    """A rank r in 0 … n−1 with probability ∝ exp(−r/λ), by inversion.
+
+    >>> truncated_rank(0.0, 2.0, 10), truncated_rank(0.999999, 2.0, 10)
+    (0, 9)
+    """
+    return min(int(-scale * np.log1p(-uniform * -np.expm1(-n / scale))), n - 1)
+
+
+# ------------------------------------------------------------------------------------------------------------- draws
+
+
+def number_outside(ascending: Any, rank: int) -> int:
+    """The ``rank``-th whole number (from 0) that is not in the ascending list: a complement without storing it.
+
+    >>> [number_outside([1, 2, 5], rank) for rank in range(4)]
+    [0, 3, 4, 6]
+    """
+    for number in ascending:
+        if number > rank:
+            break
+        rank += 1
+    return rank
+
+
+def uniform_candidates(row: np.ndarray, n_items: int, uniforms: np.ndarray) -> list[int]:
+    """len(uniforms) items outside ``row``, uniformly and without replacement; all of them where there are fewer."""
+    n = n_items - len(row)
+    if n <= len(uniforms):
+        return [number_outside(row, rank) for rank in range(n)]
+    drawn: list[int] = []
+    for k, uniform in enumerate(uniforms):
+        drawn.append(number_outside(sorted(drawn), int(uniform * (n - k))))
+    return [number_outside(row, rank) for rank in drawn]
+
+
+def weighted_item(row: np.ndarray, weights: np.ndarray, uniform: float) -> int:
+    """One item outside ``row`` with probability ∝ its weight, or −1 where no weight is left."""
+    left = weights.astype(np.float64).copy()
+    left[row] = 0.0
+    if not left.any():
+        return -1
+    mass = np.cumsum(left)
+    item = int(np.searchsorted(mass, uniform * mass[-1], side="right"))
+    return min(item, int(np.flatnonzero(left)[-1]))
+
+
+# ----------------------------------------------------------------------------------------------------------- choices
+
+
+def choose_highest(x: np.ndarray, top: int, uniform: float) -> int:
+    """Position of one of the ``top`` highest scores, uniformly; the earlier position wins a tie."""
+    best = np.argsort(-x, kind="stable")[:top]
+    return int(best[int(uniform * len(best))])
+
+
+def choose_least_risk(
+    x: np.ndarray, x_positive: float, counts: np.ndarray, n: int, p: np.ndarray, weight: float
+) -> int:
+    """Position of the candidate with the least risk; the lowest position wins a tie."""
+    return int(np.argmin(risk(info(x_positive, x), unbias(counted_cdf(counts, n), p), weight)))
+
+
+def choose_most_unbiased(counts: np.ndarray, n: int, p: np.ndarray) -> int:
+    """Position of the candidate most probably a true negative; the lowest position wins a tie."""
+    return int(np.argmax(unbias(counted_cdf(counts, n), p)))
+
+
+def choose_at_rank(x: np.ndarray, row: np.ndarray, rank: int) -> int:
+    """The unobserved item at this rank (0 the highest score; the lower item number first on ties)."""
+    unobserved = np.setdiff1d(np.arange(len(x)), row)
+    return int(unobserved[np.argsort(-x[unobserved], kind="stable")[rank]])
+
+
+def choose_at_factor_rank(w: np.ndarray, rule: AtFactorRank, row: np.ndarray, uniforms: np.ndarray) -> int:
+    """Draw a rank and a factor ∝ |w_f|·std_f; take the item there unless it is a positive; then the next below."""
+    n_items = rule.orders.shape[1]
+    mass = np.cumsum(np.abs(w.astype(np.float64)) * rule.spreads)
+    observed = set(row.tolist())
+    for attempt in range(FACTOR_TRIES):
+        rank = truncated_rank(uniforms[2 * attempt], rule.scale, n_items)
+        factor = int(np.searchsorted(mass, uniforms[2 * attempt + 1] * mass[-1], side="right"))
+        factor = min(factor, len(w) - 1)
+        order = rule.orders[factor] if w[factor] > 0 else rule.orders[factor][::-1]
+        if order[rank] not in observed:
+            return int(order[rank])
+    while order[rank % n_items] in observed:
+        rank += 1
+    return int(order[rank % n_items])
+
+
+def choose_from_memory(rule: FromMemory, user: int, position: int, x: np.ndarray, x_positive: float) -> int:
+    """Slot of greatest P_k + α_t · std(P_k over the epoch ends at which k was in memory), P_k = σ(x_k − x_i)."""
+    past = info(rule.positive_scores[position], rule.item_scores[user])[: len(x)]  # (S, 5), NaN where absent
+    known = np.isfinite(past)
+    seen = known.sum(axis=1)
+    mean = np.where(known, past, 0.0).sum(axis=1) / np.maximum(seen, 1)
+    spread = np.sqrt(np.where(known, (past - mean[:, None]) ** 2, 0.0).sum(axis=1) / np.maximum(seen, 1))
+    return int(np.argmax(info(x_positive, x) + rule.variance_weight * spread))
+
+
+def refresh_memory(
+    rule: FromMemory, user: int, fresh: np.ndarray, x_memory: np.ndarray, x_fresh: np.ndarray, uniforms: np.ndarray
+) -> None:
+    """Keep S1 of the memory and the fresh items, without replacement ∝ softmax(x/τ): the largest Gumbel-perturbed."""
+    memory = rule.memory[user]
+    x = np.concatenate((x_memory, x_fresh)).astype(np.float64)
+    keys = x / rule.temperature - np.log(-np.log(np.maximum(uniforms[: len(x)], 1e-300)))
+    kept = np.argsort(-keys, kind="stable")[: len(x_memory)]
+    newcomers = [k for k in kept if k >= len(x_memory)]
+    for slot in range(len(x_memory)):
+        if slot not in kept:
+            memory[slot] = fresh[newcomers.pop(0) - len(x_memory)]
+            rule.item_scores[user, slot] = np.nan
+
+
+def fresh_for_memory(candidates: np.ndarray, memory: np.ndarray, size: int) -> np.ndarray:
+    """The first ``size`` candidates that are not in memory."""
+    return candidates[~np.isin(candidates, memory)][:size]
+
+
+# ------------------------------------------------------------------------------------------ a batch of choices
+
+
+def choose_batch(rule: Rule, draws: Draws, batch: Batch) -> np.ndarray:
+    """The item (B,) that the rule picks for each pair of the batch, −1 where the user has no negative."""
+    chosen = np.full(len(batch.users), -1, dtype=np.int32)
+    answer = _ANSWERS[type(rule)](rule, draws, batch)
+    for b in np.flatnonzero(draws.sizes):
+        chosen[b] = answer(int(b))
+    return chosen
+
+
+def _take_first(rule: TakeFirst, draws: Draws, batch: Batch) -> Callable[[int], int]:
+    return lambda b: draws.candidates[b, rule.position]
+
+
+def _take_highest(rule: TakeHighest, draws: Draws, batch: Batch) -> Callable[[int], int]:
+    x = batch.score(draws.candidates)  # (B, m)
+
+    def answer(b: int) -> int:
+        return draws.candidates[b, choose_highest(x[b, : draws.sizes[b]], rule.top, draws.uniforms[b, 0])]
+
+    return answer
+
+
+def _by_posterior(rule: LeastRisk | MostUnbiased, draws: Draws, batch: Batch) -> Callable[[int], int]:
+    x_all = batch.score_all()  # (B, n_items)
+
+    def answer(b: int) -> int:
+        candidates = draws.candidates[b, : draws.sizes[b]]
+        population = x_all[b] if rule.over_all else np.delete(x_all[b], batch.train.row(batch.users[b]))
+        x = x_all[b, candidates]
+        counts = (population[None, :] <= x[:, None]).sum(axis=1)
+        p = draws.priors[b, : draws.sizes[b]]
+        if isinstance(rule, MostUnbiased):
+            return candidates[choose_most_unbiased(counts, len(population), p)]
+        x_positive = x_all[b, batch.positives[b]]
+        return candidates[choose_least_risk(x, x_positive, counts, len(population), p, rule.weight)]
+
+    return answer
+
+
+def _at_score_rank(rule: AtScoreRank, draws: Draws, batch: Batch) -> Callable[[int], int]:
+    x_all = batch.score_all()
+
+    def answer(b: int) -> int:
+        row = batch.train.row(batch.users[b])
+        return choose_at_rank(
+            x_all[b], row, truncated_rank(draws.uniforms[b, 0], rule.scale, x_all.shape[1] - len(row))
+        )
+
+    return answer
+
+
+def _at_factor_rank(rule: AtFactorRank, draws: Draws, batch: Batch) -> Callable[[int], int]:
+    vectors = batch.scorer.embeddings()
+
+    def answer(b: int) -> int:
+        if rule.clock[0] % rule.period == 0:
+            rule.orders[:] = np.argsort(-vectors.items.T, axis=1, kind="stable")
+            rule.spreads[:] = vectors.items.astype(np.float64).std(axis=0)
+        rule.clock[0] += 1
+        user = batch.users[b]
+        return choose_at_factor_rank(vectors.users[user], rule, batch.train.row(user), draws.uniforms[b])
+
+    return answer
+
+
+def _from_memory(rule: FromMemory, draws: Draws, batch: Batch) -> Callable[[int], int]:
+    size = rule.memory.shape[1]
+
+    def answer(b: int) -> int:
+        user = batch.users[b]
+        memory = rule.memory[user][rule.memory[user] >= 0].copy()
+        fresh = fresh_for_memory(draws.candidates[b, : draws.sizes[b]], memory, draws.candidates.shape[1] - size)
+        both = np.concatenate((memory, fresh))
+        x = batch.scorer.score(batch.users[b : b + 1], both[None, :])[0]
+        x_positive = batch.scorer.score(batch.users[b : b + 1], batch.positives[None, b : b + 1])[0, 0]
+        slot = choose_from_memory(rule, user, batch.positions[b], x[: len(memory)], x_positive)
+        refresh_memory(rule, user, fresh, x[: len(memory)], x[len(memory) :], draws.uniforms[b])
+        return memory[slot]
+
+    return answer
+
+
+_ANSWERS: dict[type, Callable[[Any, Draws, Batch], Callable[[int], int]]] = {
+    TakeFirst: _take_first,
+    TakeHighest: _take_highest,
+    LeastRisk: _by_posterior,
+    MostUnbiased: _by_posterior,
+    AtScoreRank: _at_score_rank,
+    AtFactorRank: _at_factor_rank,
+    FromMemory: _from_memory,
+}

@@ -1,0 +1,76 @@
+"""The choices a built-in sampler can make, as plain tuples that NumPy and compiled code both read.
+
+A rule holds its numbers and, where it remembers, its state. ``reference`` says what each one does.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Draws(NamedTuple):
+    """All that is random or model-independent about B choices."""
+
+    candidates: np.ndarray  # (B, m) int32, valid up to sizes
+    sizes: np.ndarray  # (B,) int32; 0 means the user has no negative left
+    priors: np.ndarray  # (B, m) float64 probabilities of a false negative, or (B, 0)
+    uniforms: np.ndarray  # (B, r) float64 in [0, 1), or (B, 0)
+
+
+class TakeFirst(NamedTuple):
+    """The candidate that was drawn: RNS and PNS."""
+
+    position: int = 0
+
+
+class TakeHighest(NamedTuple):
+    """One of the ``top`` highest-scored candidates, uniformly: DNS (top=1) and DNS(M, N)."""
+
+    top: int
+
+
+class LeastRisk(NamedTuple):
+    """The candidate of least sampling risk: BNS."""
+
+    weight: float  # λ
+    over_all: bool  # count F over all items instead of the unobserved ones
+
+
+class MostUnbiased(NamedTuple):
+    """The candidate most probably a true negative: the paper's posterior criterion."""
+
+    over_all: bool
+
+
+class AtScoreRank(NamedTuple):
+    """The unobserved item at an exponentially drawn rank of the user's score list: AOBPR as the BNS paper reads it."""
+
+    scale: float  # λ in ranks
+
+
+class AtFactorRank(NamedTuple):
+    """The item at an exponentially drawn rank of one factor's list: AOBPR's original fast reading."""
+
+    scale: float  # λ in ranks
+    orders: np.ndarray  # (d, n_items) int32, items by factor value, descending
+    spreads: np.ndarray  # (d,) float64, standard deviation of each factor over the items
+    clock: np.ndarray  # (1,) int64, choices made so far
+    period: int  # re-sort after this many choices
+
+
+class FromMemory(NamedTuple):
+    """The memory item of greatest score and variance: SRNS. All arrays are changed in place."""
+
+    memory: np.ndarray  # (n_users, S1) int32, −1 where a user has fewer negatives
+    item_scores: np.ndarray  # (n_users, S1, 5) float32 at the last epoch ends, NaN where not in memory then
+    positive_scores: np.ndarray  # (n, 5) float32 of each training pair at the same epoch ends
+    variance_weight: float  # α_t
+    temperature: float  # τ
+
+
+Rule = TakeFirst | TakeHighest | LeastRisk | MostUnbiased | AtScoreRank | AtFactorRank | FromMemory
+
+FACTOR_TRIES = 8  # rejected draws before AtFactorRank takes the next unobserved item of the list
+SNAPSHOTS = 5  # epoch ends that FromMemory looks back on

@@ -1,0 +1,1 @@
+"""Recommenders that learn from a positive and a sampled negative."""

@@ -1,0 +1,186 @@
+"""Matrix factorization with the BPR loss, one example at a time.
+
+S. Rendle et al., "BPR: Bayesian Personalized Ranking from Implicit Feedback", UAI 2009; settings of B. Liu and B. Wang,
+ICDE 2023. The score is x_ui = w_u · h_i; an example (u, i, j) is one step on ln σ(x_ui − x_uj).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from bayesneg.data.interactions import Interactions
+from bayesneg.errors import InputError
+from bayesneg.interfaces import NO_NEGATIVE, Batch, NegativeSampler, RuleSampler, Sampled
+from bayesneg.kernels.rules import Draws, Rule
+from bayesneg.models.embedding import EmbeddingScorer
+
+if TYPE_CHECKING:
+    from bayesneg.kernels.sequential import Factors
+
+BLOCK = 1 << 14  # examples whose candidates are drawn at once
+NUMBERS = 1 << 20  # and at most this many numbers for them
+
+
+@dataclass(frozen=True)
+class MF:
+    """Settings, the paper's by default.
+
+    ``init_scale`` is the standard deviation of the initial normal factors, sqrt(regularization) unless given.
+    ``update="sequential"`` moves the items along the user vector just updated, as published; ``"simultaneous"`` is
+    the textbook step. ``shuffle="once"`` keeps one random order of examples, as published; ``"epoch"`` draws a new one
+    each time. ``threads`` above 1 lets threads write over each other's steps: faster, no longer deterministic.
+    ``sampling_batch`` is how many consecutive examples a sampler written in Python answers at once, before their
+    steps are taken; built-in samplers always see the factors as they are at each example.
+    """
+
+    dim: int = 32
+    learning_rate: float = 0.01
+    regularization: float = 0.01
+    init_scale: float | None = None
+    update: Literal["sequential", "simultaneous"] = "sequential"
+    shuffle: Literal["once", "epoch"] = "once"
+    threads: int = 1
+    sampling_batch: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("dim", "threads", "sampling_batch"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
+        if not (np.isfinite(self.learning_rate) and self.learning_rate > 0):
+            raise InputError(f"learning_rate must be a positive number, got {self.learning_rate}")
+        for name, number in (("regularization", self.regularization), ("init_scale", self.init_scale)):
+            if number is not None and not (np.isfinite(number) and number >= 0):
+                raise InputError(f"{name} must be a number of at least 0, got {number}")
+        if self.update not in ("sequential", "simultaneous"):
+            raise InputError(f"update must be 'sequential' or 'simultaneous', got {self.update!r}")
+        if self.shuffle not in ("once", "epoch"):
+            raise InputError(f"shuffle must be 'once' or 'epoch', got {self.shuffle!r}")
+
+    def start(self, train: Interactions, *, rng: np.random.Generator) -> MFLearner:
+        scale = np.sqrt(self.regularization) if self.init_scale is None else self.init_scale
+        users = rng.normal(0.0, scale, (train.n_users, self.dim)).astype(np.float32)
+        items = rng.normal(0.0, scale, (train.n_items, self.dim)).astype(np.float32)
+        return MFLearner(self, train, users, items)
+
+
+class MFLearner(EmbeddingScorer):
+    """Factors in training, float32; samplers and evaluation see them as they are now."""
+
+    def __init__(self, settings: MF, train: Interactions, users: np.ndarray, items: np.ndarray) -> None:
+        super().__init__(users, items)
+        self.settings, self.train = settings, train
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        return {"users": self.users, "items": self.items}
+
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        self.users[:], self.items[:] = state["users"], state["items"]
+
+    def train_epoch(
+        self, sampler: NegativeSampler, *, epoch: int, order: np.ndarray, rng: np.random.Generator
+    ) -> Iterator[Sampled]:
+        if isinstance(sampler, RuleSampler):
+            size = max(1, min(BLOCK, NUMBERS // sampler.width(self.n_items)))
+            return self._compiled(sampler, self._batches(order, size, epoch, rng))
+        return self._called(sampler, self._batches(order, self.settings.sampling_batch, epoch, rng))
+
+    def _batches(self, order: np.ndarray, size: int, epoch: int, rng: np.random.Generator) -> Iterator[Batch]:
+        for start in range(0, len(order), size):
+            positions = order[start : start + size]
+            users, positives = self.train.users[positions], self.train.indices[positions]
+            yield Batch(users, positives, positions, epoch, self.train, self, rng)
+
+    def _compiled(self, sampler: RuleSampler, batches: Iterator[Batch]) -> Iterator[Sampled]:
+        """The choice and the step in one kernel; ``columns`` mirrors the items for rules that score them all."""
+        from bayesneg.kernels import sequential
+
+        columns = np.empty((0, 0), dtype=np.float32)
+        with ThreadPoolExecutor(self.settings.threads) as pool:
+            for batch in batches:
+                draws, rule = sampler.draws(batch), sampler.rule(batch.epoch)
+                if isinstance(rule, sequential.SWEEPING) and columns.size == 0:
+                    columns = np.ascontiguousarray(self.items.T)
+                factors = sequential.Factors(self.users, self.items, columns)
+                sampled = _nothing_yet(batch)
+                train = partial(self._train_part, rule, batch, draws, factors, sampled)
+                list(pool.map(train, _parts(len(batch.users), self.settings.threads)))
+                yield sampled
+
+    def _train_part(
+        self, rule: Rule, batch: Batch, draws: Draws, factors: Factors, sampled: Sampled, part: slice
+    ) -> None:
+        from bayesneg.kernels import sequential
+
+        sequential.train_block(
+            rule,
+            batch.users[part],
+            batch.positives[part],
+            batch.positions[part],
+            Draws(*(array[part] for array in draws)),
+            self.train.indptr,
+            self.train.indices,
+            factors,
+            self.settings.learning_rate,
+            self.settings.regularization,
+            self.settings.update == "simultaneous",
+            sampled.negatives[part],
+            sampled.info[part],
+        )
+
+    def _called(self, sampler: NegativeSampler, batches: Iterator[Batch]) -> Iterator[Sampled]:
+        """Any sampler: it is called for the negatives, and compiled code takes the steps."""
+        from bayesneg.kernels import sequential
+
+        factors = sequential.Factors(self.users, self.items, np.empty((0, 0), dtype=np.float32))
+        for batch in batches:
+            sampled = _nothing_yet(batch)
+            sampled.negatives[:] = checked_negatives(sampler.sample(batch), batch)
+            sequential.learn_given(
+                batch.users,
+                batch.positives,
+                sampled.negatives,
+                factors,
+                self.settings.learning_rate,
+                self.settings.regularization,
+                self.settings.update == "simultaneous",
+                sampled.info,
+            )
+            yield sampled
+
+
+def checked_negatives(negatives: np.ndarray, batch: Batch) -> np.ndarray:
+    """What a user's sampler answered, or an error that says what is wrong with it."""
+    items = np.asarray(negatives)
+    if items.shape != batch.users.shape or not np.issubdtype(items.dtype, np.integer):
+        raise InputError(
+            f"sample must return {len(batch.users)} item numbers, one for each pair of the batch, "
+            f"got {items.dtype} of shape {items.shape}"
+        )
+    if ((items < NO_NEGATIVE) | (items >= batch.train.n_items)).any():
+        raise InputError(f"sample must return item numbers from 0 to {batch.train.n_items - 1}, or -1 to skip a pair")
+    observed = (items >= 0) & batch.train.contains(batch.users, np.maximum(items, 0))
+    if observed.any():
+        first = int(np.flatnonzero(observed)[0])
+        raise InputError(
+            f"sample returned item {items[first]} for user {batch.users[first]}, who chose it in training; "
+            "a negative must be an item the user has not chosen"
+        )
+    return items
+
+
+def _nothing_yet(batch: Batch) -> Sampled:
+    n = len(batch.users)
+    return Sampled(batch.users, np.empty(n, dtype=np.int32), np.empty(n, dtype=np.float32))
+
+
+def _parts(n_examples: int, threads: int) -> list[slice]:
+    bounds = np.linspace(0, n_examples, threads + 1).astype(int)
+    return [slice(low, high) for low, high in pairwise(bounds)]

@@ -1,0 +1,1 @@
+"""Plots, the summary table and the one-file HTML report, made from records alone."""

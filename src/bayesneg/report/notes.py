@@ -1,0 +1,65 @@
+"""What a careful reader should know before trusting a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from bayesneg.report.names import counted, joined
+from bayesneg.report.runs import Group, group
+from bayesneg.runs.record import RunRecord, is_number
+
+
+def notes(runs: Sequence[RunRecord]) -> list[str]:
+    """Sentences about one study; empty where there is nothing to beware of."""
+    groups = group(runs)
+    return [*_oracles(groups), *_unlike(groups), *_skipped(runs), *_test_only(runs)]
+
+
+def _oracles(groups: Sequence[Group]) -> Iterator[str]:
+    seeing = [member.name for member in groups if member.uses_test_labels]
+    if seeing:
+        sees = "sees" if len(seeing) == 1 else "see"
+        yield f"{joined(seeing)} {sees} the test labels on purpose, to show a limit: not a fair competitor."
+
+
+def _unlike(groups: Sequence[Group]) -> Iterator[str]:
+    """Ways in which the groups differ besides their sampler."""
+    if _differ(groups, lambda run: len(run.epochs)):
+        lengths = joined(f"{member.name} {len(member.runs[0].epochs)}" for member in groups)
+        yield f"Trained for different numbers of epochs: {lengths}."
+    if _differ(groups, lambda run: run.select):
+        yield "Some runs report their last epoch, others the best on validation: compare with care."
+    if len({member.seeds for member in groups}) > 1:
+        seeds = joined(f"{member.name} {', '.join(map(str, member.seeds))}" for member in groups)
+        yield f"The samplers were run with different seeds: {seeds}. Differences use the shared ones."
+    by_seed: dict[int, set[object]] = {}
+    for run in (run for member in groups for run in member.runs):
+        by_seed.setdefault(run.seed, set()).add(run.data.get("fingerprint"))
+    if any(len(fingerprints) > 1 for fingerprints in by_seed.values()):
+        yield "Runs of the same seed were judged on different data, so their differences are not shown."
+
+
+def _differ(groups: Sequence[Group], of: Callable[[RunRecord], object]) -> bool:
+    return len({of(run) for member in groups for run in member.runs}) > 1
+
+
+def _skipped(runs: Sequence[RunRecord]) -> Iterator[str]:
+    skipped = sum(int(n) for run in runs for n in run.at_epochs("skipped").values())
+    if skipped:
+        yield (
+            f"{counted(skipped, 'training example')} (over all epochs and runs) had no negative to sample "
+            "and taught nothing."
+        )
+
+
+def _test_only(runs: Sequence[RunRecord]) -> Iterator[str]:
+    for noun in ("user", "item"):
+        n = max((_count(run.data.get(f"n_test_only_{noun}s")) for run in runs), default=0)
+        if n:
+            occur = "occurs" if n == 1 else "occur"
+            yield f"{counted(n, noun)} {occur} only in the test part: nothing could be learned about them."
+
+
+def _count(value: Any) -> int:
+    return int(value) if is_number(value) else 0

@@ -1,0 +1,234 @@
+"""Figures as SVG text, the same bytes for the same records.
+
+Samplers differ in colour (after Okabe and Ito's palette, safe for colour-blind readers), in dash and in
+marker, and carry their name beside the line, so that a figure survives a black-and-white printer.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from bayesneg.report.canvas import GREY, svg
+from bayesneg.report.names import metric_name
+from bayesneg.report.runs import Group, final_value
+from bayesneg.report.summary import final_estimate
+from bayesneg.runs.record import RunRecord
+
+COLOURS = ("#0072B2", "#BF4B00", "#007A5A", "#AA4499", "#000000", "#8A6100", "#882255")  # readable as text
+DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (9, 2)))  # 7 and 5 are coprime
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A measure over epochs: the mean of a group's seeds, between their lowest and highest."""
+
+    epochs: np.ndarray  # (E,)
+    mean: np.ndarray  # (E,)
+    low: np.ndarray  # (E,)
+    high: np.ndarray  # (E,)
+
+    @classmethod
+    def of(cls, member: Group, key: str) -> Curve | None:
+        """The curve over the epochs that every run with ``key`` has; None where no run has it.
+
+        An epoch that only some seeds reached would show a jump that no run made.
+        """
+        series = [values for run in member.runs if (values := run.at_epochs(key))]
+        shared = sorted(set.intersection(*(set(values) for values in series))) if series else []
+        if not shared:
+            return None
+        table = np.array([[values[epoch] for epoch in shared] for values in series])  # (seeds, E)
+        return cls(np.array(shared), table.mean(axis=0), table.min(axis=0), table.max(axis=0))
+
+
+class EndLabel(NamedTuple):
+    x: float
+    y: float
+    name: str
+    colour: str
+
+
+def has_curve(groups: Sequence[Group], key: str) -> bool:
+    return any(Curve.of(member, key) is not None for member in groups)
+
+
+def curves(
+    groups: Sequence[Group], key: str, *, prefix: str, name: str | None = None, expected: str | None = None
+) -> str:
+    """``key`` over epochs, a line per group with the range of its seeds; ``expected`` is drawn dotted."""
+
+    def draw(axes: Axes) -> None:
+        labels, shown = [], []
+        for place, member in enumerate(groups):
+            curve = Curve.of(member, key)
+            if curve is None:
+                continue
+            shown.append(curve)
+            every = max(1, len(curve.epochs) // 6)
+            axes.fill_between(curve.epochs, curve.low, curve.high, color=_colour(place), alpha=0.18, linewidth=0)
+            axes.plot(curve.epochs, curve.mean, **_look(place), markevery=(place % every, every))
+            labels.append(EndLabel(curve.epochs[-1], curve.mean[-1], member.marked_name, _colour(place)))
+        reference = _pooled(groups, expected) if expected else None
+        if reference is not None:
+            shown.append(reference)
+            axes.plot(reference.epochs, reference.mean, color=GREY, linestyle=":", linewidth=1.6)
+            labels.append(EndLabel(reference.epochs[-1], reference.mean[-1], "uniform, expected", GREY))
+        axes.set_ylim(*_frame(shown))
+        axes.set_xlabel("epoch")
+        axes.set_ylabel(name or metric_name(key))
+        axes.xaxis.set_major_locator(_ticks(integer=True))
+        axes.yaxis.set_major_locator(_ticks())
+        _label_ends(axes, labels)
+
+    return svg(draw, prefix)
+
+
+def quality_map(groups: Sequence[Group], *, prefix: str, tail: int = 5) -> str:
+    """TNR against INF, means of the last ``tail`` epochs: a small mark per seed, a large one per group."""
+
+    def draw(axes: Axes) -> None:
+        axes.margins(x=0.1, y=0.12)
+        labels = []
+        for place, member in enumerate(groups):
+            points = np.array([(_tail_mean(r, "tnr", tail), _tail_mean(r, "inf", tail)) for r in member.runs])
+            points = points[np.isfinite(points).all(axis=1)]
+            if not len(points):
+                continue
+            x, y = points.mean(axis=0)
+            look: dict[str, Any] = {"color": _colour(place), "marker": _marker(place), "linestyle": "none"}
+            if len(points) > 1:
+                axes.plot(*points.T, **look, markersize=3.5, alpha=0.55)
+            axes.plot([x], [y], **look, markersize=9, markeredgecolor="white", markeredgewidth=0.8)
+            labels.append(EndLabel(x, y, member.marked_name, _colour(place)))
+        _label_ends(axes, labels)
+        axes.set_xlabel("TNR: share of true negatives among those sampled")
+        axes.set_ylabel("INF: mean gradient magnitude")
+        axes.xaxis.set_major_locator(_ticks())
+        axes.yaxis.set_major_locator(_ticks())
+
+    return svg(draw, prefix)
+
+
+def dots(groups: Sequence[Group], key: str, *, prefix: str) -> str:
+    """The final ``key`` of each group: a dot with its 95% interval, and a stroke per seed below it."""
+
+    def draw(axes: Axes) -> None:
+        for place, member in enumerate(groups):
+            value = final_estimate(member, key)
+            if not np.isfinite(value.mean):
+                continue
+            seeds = [final_value(run, key) for run in member.runs]
+            if len(seeds) > 1:
+                axes.plot(seeds, np.full(len(seeds), place + 0.22), "|", color=_colour(place), markersize=7)
+            if value.has_interval:
+                axes.plot([value.low, value.high], [place, place], color=_colour(place), linewidth=2.2)
+            axes.plot([value.mean], [place], color=_colour(place), marker=_marker(place), markersize=8)
+            name_at = axes.get_yaxis_transform()  # x in axes' widths, y in rows
+            name = textwrap.shorten(member.marked_name, 64, placeholder="…")
+            text = axes.text(0, place - 0.36, name, transform=name_at, va="center", color=_colour(place))
+            text.set_in_layout(False)  # a long name may leave the axes; they keep their width
+        axes.set_yticks([])
+        axes.set_ylim(len(groups) - 0.5, -0.7)
+        axes.spines["left"].set_visible(False)
+        axes.margins(x=0.12)
+        axes.set_xlabel(metric_name(key))
+        axes.xaxis.set_major_locator(_ticks())
+
+    return svg(draw, prefix, height=0.6 + 0.62 * max(2, len(groups)))
+
+
+def _tail_mean(run: RunRecord, key: str, tail: int) -> float:
+    values = run.at_epochs(key)
+    return float(np.mean([values[epoch] for epoch in sorted(values)[-tail:]])) if values else float("nan")
+
+
+def _pooled(groups: Sequence[Group], key: str) -> Curve | None:
+    """One curve of all runs together, for what depends on the data and not on the sampler."""
+    return Curve.of(Group("all", tuple(run for member in groups for run in member.runs)), key)
+
+
+def _frame(shown: Sequence[Curve]) -> tuple[float, float]:
+    """The y-range of all values, or of the later four fifths where the first epochs would take over half."""
+    if not shown:
+        return 0.0, 1.0
+    start = min(curve.epochs[0] for curve in shown)
+    late = start + (max(curve.epochs[-1] for curve in shown) - start) / 5
+    everything = _span([(curve.low, curve.high) for curve in shown])
+    later = _span([(curve.low[keep], curve.high[keep]) for curve in shown if (keep := curve.epochs >= late).any()])
+    low, high = later if np.ptp(everything) > 2 * np.ptp(later) > 0 else everything
+    margin = 0.06 * (high - low) or 0.05 * abs(high) or 1.0
+    return low - margin, high + margin
+
+
+def _span(bands: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[float, float]:
+    return min(float(low.min()) for low, _ in bands), max(float(high.max()) for _, high in bands)
+
+
+def _colour(place: int) -> str:
+    return COLOURS[place % len(COLOURS)]
+
+
+def _marker(place: int) -> str:
+    return MARKERS[place % len(MARKERS)]
+
+
+def _ticks(*, integer: bool = False) -> MaxNLocator:
+    return MaxNLocator(nbins=5, steps=[1, 2, 5, 10], integer=integer)
+
+
+def _look(place: int) -> dict[str, Any]:
+    return {
+        "color": _colour(place),
+        "linestyle": DASHES[place % len(DASHES)],
+        "linewidth": 1.7,
+        "marker": _marker(place),
+        "markersize": 4.5,
+    }
+
+
+def _wrapped(name: str, width: int = 22) -> str:
+    return "\n".join(textwrap.wrap(name, width, max_lines=4, placeholder="…"))
+
+
+def _label_ends(axes: Axes, labels: Sequence[EndLabel]) -> None:
+    """Write each name to the right of its line's end, moved up or down until no two overlap."""
+    axes.autoscale_view()
+    bottom, top = axes.get_ylim()
+    ordered = sorted(labels, key=lambda label: label.y)
+    heights = [0.08 * (1 + _wrapped(label.name).count("\n")) for label in ordered]  # in axes' heights
+    centres = _spread([(label.y - bottom) / (top - bottom) for label in ordered], heights)
+    for label, centre in zip(ordered, centres, strict=True):
+        line = {"arrowstyle": "-", "color": label.colour, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 3}
+        axes.annotate(
+            _wrapped(label.name),
+            (label.x, label.y),
+            (1.04, centre),
+            textcoords="axes fraction",
+            va="center",
+            color=label.colour,
+            annotation_clip=False,
+            arrowprops=line,
+        )
+
+
+def _spread(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:
+    """Centres close to ``wanted`` (ascending) at which labels of these heights do not overlap.
+
+    Pushing up only and pushing down only both leave room; so does the mean of the two, which moves less.
+    """
+    rooms = [(a + b) / 2 for a, b in pairwise(heights)]
+    up, down = list(wanted), list(wanted)
+    for place, room in enumerate(rooms):
+        up[place + 1] = max(up[place + 1], up[place] + room)
+    for place, room in reversed(list(enumerate(rooms))):
+        down[place] = min(down[place], down[place + 1] - room)
+    return [(a + b) / 2 for a, b in zip(up, down, strict=True)]

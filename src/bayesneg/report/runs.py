@@ -1,0 +1,76 @@
+"""Which runs belong together.
+
+Runs of one sampler that differ only in their seed form a *group*: a row of the table, a line in a plot.
+Groups that were judged on the same dataset form a *study*; numbers are compared inside a study only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bayesneg.errors import InputError
+from bayesneg.runs.record import RunRecord, is_number
+
+
+@dataclass(frozen=True)
+class Group:
+    """The runs of one sampler, one per seed; ``name`` tells it apart from every other group of the study."""
+
+    name: str
+    runs: tuple[RunRecord, ...]
+
+    @property
+    def uses_test_labels(self) -> bool:
+        return any(run.uses_test_labels for run in self.runs)
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        return tuple(run.seed for run in self.runs)
+
+    @property
+    def marked_name(self) -> str:
+        """The name, marked where the sampler sees what no fair one may see."""
+        return f"{self.name} (sees test labels)" if self.uses_test_labels else self.name
+
+
+def studies(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
+    """The runs by dataset, in the order given."""
+    found: dict[str, list[RunRecord]] = {}
+    for run in runs:
+        found.setdefault(run.dataset, []).append(run)
+    return found
+
+
+def group(runs: Sequence[RunRecord]) -> list[Group]:
+    """The groups of one study, in the order of their first run.
+
+    A seed counts once per group: a run given twice is dropped, and a second, different run of the same
+    sampler and seed (other epochs, say) starts a group of its own; no interval shrinks by counting twice.
+    """
+    if len(studies(runs)) > 1:
+        raise InputError(f"runs of several datasets cannot be compared: {', '.join(studies(runs))}; see studies()")
+    several_models = len({run.model for run in runs}) > 1
+    found: dict[tuple[str, int], list[RunRecord]] = {}
+    for run in runs:
+        name = f"{run.label} · {run.model}" if several_models and run.model else run.label
+        place = 1
+        while any(other.seed == run.seed for other in found.get((name, place), ())):
+            place += 1
+        earlier = [other for at in range(1, place) for other in found[name, at] if other.seed == run.seed]
+        if not any(_same_result(run, other) for other in earlier):
+            found.setdefault((name, place), []).append(run)
+    return [
+        Group(name if place == 1 else f"{name} [{place}]", tuple(members)) for (name, place), members in found.items()
+    ]
+
+
+def _same_result(a: RunRecord, b: RunRecord) -> bool:
+    return (a.spec, a.final, a.epochs) == (b.spec, b.final, b.epochs)
+
+
+def final_value(run: RunRecord, key: str) -> float:
+    """The final metric; NaN where it was not or could not be measured."""
+    value = run.final.get(key)
+    return float(value) if value is not None and is_number(value) else math.nan

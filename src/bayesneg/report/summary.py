@@ -1,0 +1,163 @@
+"""The arithmetic of the comparison table: one row per sampler, from records alone.
+
+The command line's table and the HTML report are two views of the rows that :func:`summarise` gives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from bayesneg.evaluation.intervals import mean_interval
+from bayesneg.report.names import is_better_higher, sorted_keys
+from bayesneg.report.runs import Group, final_value, group
+from bayesneg.runs.record import RunRecord, is_number
+
+Over = Literal["seeds", "users", "nothing"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean with its 95% interval, and what the interval is over: seeds, users, or nothing (no interval)."""
+
+    mean: float
+    low: float = math.nan
+    high: float = math.nan
+    over: Over = "nothing"
+    n: int = 1
+
+    @property
+    def half_width(self) -> float:
+        return (self.high - self.low) / 2
+
+    @property
+    def has_interval(self) -> bool:
+        return self.over != "nothing"
+
+    @property
+    def excludes_zero(self) -> bool:
+        return self.has_interval and (self.low > 0 or self.high < 0)
+
+
+NOT_MEASURED = Estimate(math.nan)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One sampler: its metrics, and how far each lies from the first sampler's (absent in the first row)."""
+
+    label: str
+    sampler: str
+    seeds: tuple[int, ...]
+    uses_test_labels: bool
+    values: dict[str, Estimate]
+    differences: dict[str, Estimate]
+    best: frozenset[str]  # the metrics in which this row has the highest mean of all fair rows
+
+    @property
+    def n_seeds(self) -> int:
+        return len(self.seeds)
+
+
+def summarise(records: Sequence[RunRecord], keys: Sequence[str]) -> list[Row]:
+    """Rows of the comparison table, in the order of the records.
+
+    Arguments:
+        records: runs on one dataset; those of one sampler are averaged over their seeds.
+        keys: the metrics wanted, as in ``RunRecord.final``; one that was not measured gives a NaN mean.
+
+    Intervals are over seeds where a sampler has two or more, else over users. A difference is paired: over
+    the seeds both samplers share, or, with one shared seed, over users. Samplers that see test labels are
+    never the best.
+
+    >>> runs = [RunRecord(label=name, seed=seed, dataset="toy", final={"ndcg@20": base + seed / 100})
+    ...         for name, base in (("RNS", 0.40), ("BNS", 0.42)) for seed in (0, 1)]
+    >>> [(row.label, round(row.values["ndcg@20"].mean, 4)) for row in summarise(runs, ["ndcg@20"])]
+    [('RNS', 0.405), ('BNS', 0.425)]
+    >>> round(summarise(runs, ["ndcg@20"])[1].differences["ndcg@20"].mean, 4)
+    0.02
+    """
+    groups = group(records)
+    rows = [_row(member, groups[0], keys) for member in groups]
+    return [replace(row, best=frozenset(key for key in keys if _is_best(row, rows, key))) for row in rows]
+
+
+def final_keys(records: Iterable[RunRecord]) -> list[str]:
+    """Every metric measured in at least one run, in reading order."""
+    return sorted_keys(key for run in records for key, value in run.final.items() if is_number(value))
+
+
+def estimate(values: Iterable[float], over: Over = "seeds") -> Estimate:
+    """The mean of the finite values, with an interval where there are two or more."""
+    finite = np.array([value for value in values if is_number(value)], dtype=float)
+    if len(finite) == 0:
+        return NOT_MEASURED
+    if len(finite) == 1:
+        return Estimate(float(finite[0]))
+    low, high = mean_interval(finite, level=0.95)
+    return Estimate(float(finite.mean()), low, high, over, len(finite))
+
+
+def final_estimate(member: Group, key: str) -> Estimate:
+    """The final metric of a group: over its seeds, or over the users of its only run."""
+    over_seeds = estimate(final_value(run, key) for run in member.runs)
+    if over_seeds.has_interval or len(member.runs) > 1:
+        return over_seeds
+    run = member.runs[0]
+    low, high = run.intervals.get(key) or (None, None)
+    if low is None or high is None or not (is_number(low) and is_number(high)):
+        return over_seeds
+    n_users = len(run.per_user[key]) if run.per_user and key in run.per_user else 0
+    return Estimate(over_seeds.mean, float(low), float(high), "users", n_users)
+
+
+def difference(member: Group, reference: Group, key: str) -> Estimate:
+    """``member`` minus ``reference``, paired by seed, or by user where one seed is shared.
+
+    Runs of the same seed are a pair only if they were judged on the same data (equal fingerprints).
+    """
+    pairs = [(a, b) for a in member.runs for b in reference.runs if a.seed == b.seed and _same_data(a, b)]
+    over_seeds = estimate(final_value(a, key) - final_value(b, key) for a, b in pairs)
+    if over_seeds.has_interval or len(pairs) != 1:
+        return over_seeds
+    over_users = _difference_over_users(*pairs[0], key)
+    return replace(over_users, mean=over_seeds.mean) if over_users.has_interval else over_seeds
+
+
+def _difference_over_users(run: RunRecord, reference: RunRecord, key: str) -> Estimate:
+    mine, theirs = (run.per_user or {}).get(key), (reference.per_user or {}).get(key)
+    if mine is None or theirs is None or len(mine) != len(theirs):
+        return NOT_MEASURED
+    return estimate(np.asarray(mine, dtype=float) - np.asarray(theirs, dtype=float), over="users")
+
+
+def _same_data(a: RunRecord, b: RunRecord) -> bool:
+    return a.data.get("fingerprint") == b.data.get("fingerprint")
+
+
+def _row(member: Group, reference: Group, keys: Sequence[str]) -> Row:
+    others = () if member is reference else keys
+    return Row(
+        label=member.name,
+        sampler=member.runs[0].sampler,
+        seeds=member.seeds,
+        uses_test_labels=member.uses_test_labels,
+        values={key: final_estimate(member, key) for key in keys},
+        differences={key: difference(member, reference, key) for key in others},
+        best=frozenset(),
+    )
+
+
+def _is_best(row: Row, rows: Sequence[Row], key: str) -> bool:
+    fair = [other.values[key].mean for other in rows if not other.uses_test_labels]
+    means = [mean for mean in fair if is_number(mean)]
+    return (
+        is_better_higher(key)
+        and not row.uses_test_labels
+        and len(set(means)) > 1
+        and row.values[key].mean == max(means)
+    )

@@ -1,0 +1,1 @@
+"""What a training leaves behind: the run, its record, and the folder that keeps them."""

@@ -1,0 +1,184 @@
+"""What a run leaves behind: a folder of plain files, from which every table, plot and report is made.
+
+run.json              label, model, sampler, seed, split, data facts and fingerprint, versions
+epochs.jsonl          one line per epoch, appended as training goes
+metrics.json          test metrics of the reported epoch, with intervals over users
+per_user.parquet      the same, one row per user
+weights.safetensors   user and item vectors of the reported epoch
+users.parquet, items.parquet, split.parquet
+                      raw identifiers by dense number, and every pair with its part
+checkpoint.safetensors
+                      where training stands, for going on
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayesneg.data.interactions import Interactions
+from bayesneg.data.splits import Split
+from bayesneg.errors import InputError
+from bayesneg.runs.record import RunRecord, jsonable
+
+HEAD, EPOCHS, METRICS, PER_USER = "run.json", "epochs.jsonl", "metrics.json", "per_user.parquet"
+WEIGHTS, CHECKPOINT = "weights.safetensors", "checkpoint.safetensors"
+PARQUETS = ("users.parquet", "items.parquet", "split.parquet")
+FORMAT = 1
+RESULT_FIELDS = ("epochs", "final", "intervals", "reported_epoch")  # of a record: kept in files of their own
+
+
+def holds_run(folder: Path) -> bool:
+    return (folder / HEAD).exists()
+
+
+def find_runs(path: Path) -> list[Path]:
+    """The folder itself if it holds a run, otherwise the run folders in it, by name."""
+    if holds_run(path):
+        return [path]
+    inside = sorted(child for child in path.iterdir() if holds_run(child)) if path.is_dir() else []
+    if not inside:
+        raise InputError(f"{path} holds no run; give the folder that 'bayesneg train --out' wrote")
+    return inside
+
+
+def new_folder(path: Path) -> Path:
+    """The folder, made where it is missing; an error where it already holds something."""
+    if holds_run(path):
+        raise InputError(f"{path} already holds a run; choose another folder, or go on with it by resume (--resume)")
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise InputError(f"{path} exists and is not an empty folder; choose another place for the run")
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def remove(folder: Path) -> None:
+    """Take away the files of a run, and the folder if nothing else is in it."""
+    for name in (HEAD, EPOCHS, METRICS, PER_USER, WEIGHTS, CHECKPOINT, *PARQUETS):
+        (folder / name).unlink(missing_ok=True)
+    if not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def write_head(folder: Path, record: RunRecord) -> None:
+    """What is known before the first epoch."""
+    own = {key: value for key, value in record.to_dict().items() if key not in RESULT_FIELDS}
+    write_json(folder / HEAD, {"format": FORMAT, "record": own})
+
+
+def read_head(folder: Path) -> dict[str, Any]:
+    head = json.loads((folder / HEAD).read_text(encoding="utf-8"))
+    if head.get("format") != FORMAT:
+        raise InputError(f"{folder / HEAD} has format {head.get('format')}, this version reads format {FORMAT}")
+    return dict(head["record"])
+
+
+def read_epochs(folder: Path) -> list[dict[str, Any]]:
+    lines = (folder / EPOCHS).read_text(encoding="utf-8").splitlines() if (folder / EPOCHS).exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def write_json(path: Path, value: Any) -> None:
+    text = json.dumps(jsonable(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
+
+
+def append_line(path: Path, value: Any) -> None:
+    with path.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    from safetensors.numpy import save_file
+
+    whole = {key: np.ascontiguousarray(value) for key, value in arrays.items()}
+    write_whole(path, lambda part: save_file(whole, part))
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    from safetensors.numpy import load_file
+
+    return dict(load_file(path))
+
+
+def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
+    """Write beside the target and move into place, so that a reader never sees half a file."""
+    part = path.with_name(f".{path.name}.part")
+    write(part)
+    part.replace(path)
+
+
+def write_split(folder: Path, split: Split) -> None:
+    """Identifiers by dense number, and every pair with its part."""
+    import polars as pl
+
+    train = split.train
+    users = pl.DataFrame({"id": train.user_ids.tolist()}, strict=False)
+    columns = [
+        pl.Series(name, [None if value is None else str(value) for value in values.tolist()], dtype=pl.String)
+        for name, values in train.user_columns.items()
+    ]
+    users = users.with_columns(column for column in columns if column.name != "id")
+    parts = {"train": train, "validation": split.validation, "test": split.test}
+    pairs = pl.concat(
+        pl.DataFrame({"user": part.users, "item": part.indices}).with_columns(part=pl.lit(name))
+        for name, part in parts.items()
+        if part is not None
+    )
+    for name, frame in (("users", users), ("items", pl.DataFrame({"id": train.item_ids.tolist()})), ("split", pairs)):
+        write_whole(folder / f"{name}.parquet", frame.write_parquet)
+
+
+def read_split(folder: Path, *, name: str, how: str) -> Split:
+    import polars as pl
+
+    users = pl.read_parquet(folder / "users.parquet")
+    user_ids, item_ids = users["id"].to_numpy(), pl.read_parquet(folder / "items.parquet")["id"].to_numpy()
+    columns = {column: users[column].to_numpy() for column in users.columns if column != "id"}
+    pairs = pl.read_parquet(folder / "split.parquet")
+
+    def part(which: str) -> Interactions | None:
+        rows = pairs.filter(pl.col("part") == which)
+        if len(rows) == 0:
+            return None
+        return Interactions.from_numbers(
+            rows["user"].to_numpy(),
+            rows["item"].to_numpy(),
+            user_ids=user_ids,
+            item_ids=item_ids,
+            user_columns=columns,
+            name=name,
+        )
+
+    train, test = part("train"), part("test")
+    if train is None or test is None:
+        raise InputError(f"{folder}: split.parquet has no training or no test pairs; the run is damaged")
+    return Split(train=train, test=test, validation=part("validation"), how=how)
+
+
+def read_record(folder: str | Path) -> RunRecord:
+    """The record of a finished run's folder."""
+    import polars as pl
+
+    folder = Path(folder)
+    if not holds_run(folder):
+        raise InputError(f"{folder} holds no run; give the folder that 'bayesneg train --out' wrote")
+    if not (folder / METRICS).exists():
+        raise InputError(f"{folder}: the run was not finished; finish it with the same command and --resume")
+    metrics = json.loads((folder / METRICS).read_text(encoding="utf-8"))
+    per_user = pl.read_parquet(folder / PER_USER)
+    return RunRecord(
+        **read_head(folder),
+        epochs=read_epochs(folder),
+        final={key: math.nan if value is None else value for key, value in metrics["mean"].items()},
+        intervals={
+            key: tuple(math.nan if end is None else end for end in ends) for key, ends in metrics["interval"].items()
+        },
+        reported_epoch=metrics["reported_epoch"],
+        per_user={key: per_user[key].to_numpy() for key in per_user.columns if key != "user"},
+    )

@@ -1,0 +1,142 @@
+"""The record of a run: one sampler, one seed, all its numbers and none of its weights."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from importlib import metadata
+from typing import Any, Literal
+
+import numpy as np
+
+from bayesneg.data.splits import Split
+from bayesneg.errors import InputError
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One run: one sampler, one seed, all numbers and no weights.
+
+    >>> run = RunRecord(label="RNS", seed=0, dataset="toy", epochs=[{"epoch": 1, "tnr": 0.9}])
+    >>> run.last("tnr"), run.at_epochs("tnr")
+    (0.9, {1: 0.9})
+    """
+
+    label: str  # the sampler's display name: "BNS (candidates=10)"
+    seed: int
+    dataset: str
+    sampler: str = ""  # its short name: "bns"
+    model: str = ""  # settings as text: "MF (dim=64)"
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)  # n_users, n_items, n_train, fingerprint, …
+    epochs: Sequence[Mapping[str, Any]] = ()  # one per epoch, each with the key "epoch"
+    final: Mapping[str, float | None] = field(default_factory=dict)  # test metrics of the reported epoch
+    intervals: Mapping[str, Sequence[float | None] | None] = field(default_factory=dict)  # (low, high) over users
+    reported_epoch: int = 0
+    select: Literal["last", "best"] = "last"
+    uses_test_labels: bool = False
+    per_user: Mapping[str, np.ndarray] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.label.strip():
+            raise InputError("label must name the sampler, got an empty text")
+        if self.select not in ("last", "best"):
+            raise InputError(f"select must be 'last' or 'best', got {self.select!r}")
+
+    def at_epochs(self, key: str) -> dict[int, float]:
+        """Epoch → value, for the epochs at which ``key`` was recorded as a finite number."""
+        return {int(line["epoch"]): float(line[key]) for line in self.epochs if is_number(line.get(key))}
+
+    def last(self, key: str) -> float:
+        """The value at the last epoch that recorded ``key``; NaN where none did."""
+        values = self.at_epochs(key)
+        return values[max(values)] if values else math.nan
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON, without the values per user."""
+        own = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "per_user"}
+        return jsonable(own)
+
+
+def is_number(value: object) -> bool:
+    """True for a finite number; records hold None or NaN where nothing could be measured."""
+    return isinstance(value, int | float | np.floating | np.integer) and math.isfinite(value)
+
+
+def describe(value: Any) -> Any:
+    """Settings as JSON: a dataclass by its class and the fields it shows, a function by its name."""
+    if is_dataclass(value) and not isinstance(value, type):
+        shown = {item.name: describe(getattr(value, item.name)) for item in fields(value) if item.repr}
+        return {"class": type(value).__name__, **shown}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return {"class": type(value).__name__}
+
+
+def settings_text(value: Any) -> str:
+    """A short name with what differs from the defaults: ``BNS (candidates=10)``."""
+    name = type(value).__name__
+    if not is_dataclass(value):
+        return name
+    own = (item for item in fields(value) if item.repr)
+    changed = [f"{item.name}={_text(getattr(value, item.name))}" for item in own if not _is_default(value, item)]
+    return f"{name} ({', '.join(changed)})" if changed else name
+
+
+def _is_default(value: Any, item: Any) -> bool:
+    current = getattr(value, item.name)
+    if item.default_factory is not None and callable(item.default_factory):
+        return bool(current == item.default_factory())
+    return bool(current == item.default)
+
+
+def _text(value: Any) -> str:
+    if is_dataclass(value):
+        return settings_text(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def versions() -> dict[str, str]:
+    packages = ("bayesneg", "numpy", "numba", "scipy", "polars")
+    return {"python": platform.python_version(), **{name: metadata.version(name) for name in packages}}
+
+
+def data_facts(split: Split, wanted: int) -> dict[str, Any]:
+    """What a reader of the record must know of the data, odd users and items counted."""
+    train = split.train
+    unobserved = train.n_items - train.counts[train.counts > 0]
+    return {
+        "name": train.name,
+        "n_users": train.n_users,
+        "n_items": train.n_items,
+        "n_train": len(train),
+        "n_validation": 0 if split.validation is None else len(split.validation),
+        "n_test": len(split.test),
+        "n_duplicates": train.n_duplicates,
+        "n_below_min_rating": train.n_below_min_rating,
+        "n_test_only_users": split.n_test_only_users,
+        "n_test_only_items": split.n_test_only_items,
+        "n_users_without_negatives": int((unobserved == 0).sum()),
+        "n_users_short_of_candidates": int(((unobserved > 0) & (unobserved < wanted)).sum()),
+        "truth_known": split.truth is not None,
+        "split": split.how,
+        "fingerprint": split.fingerprint,
+    }
+
+
+def jsonable(value: Any) -> Any:
+    """NumPy numbers as Python's, NaN and infinity as null."""
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

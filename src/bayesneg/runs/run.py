@@ -1,0 +1,85 @@
+"""A finished run: the trained scorer with the data it was trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayesneg.data.splits import Split
+from bayesneg.evaluation import ranking
+from bayesneg.evaluation.results import Report
+from bayesneg.interfaces import Scorer
+from bayesneg.models.embedding import EmbeddingScorer
+from bayesneg.runs import folder as files
+from bayesneg.runs.record import RunRecord
+
+CUTOFFS = (5, 10, 20)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What :func:`bayesneg.fit` returns and :func:`bayesneg.load_run` reads back."""
+
+    scorer: Scorer  # as it was at the reported epoch
+    split: Split
+    record: RunRecord
+
+    def evaluate(self, *, k: int | Iterable[int] | None = None, part: str = "test") -> Report:
+        """Every metric over the full catalogue at each list length of ``k``, (5, 10, 20) unless given."""
+        return ranking.evaluate(self.scorer, self.split, k=cutoffs(self.scorer) if k is None else k, part=part)
+
+    def recommend(self, user: Any, *, k: int = 10) -> list[tuple[Any, float]]:
+        """The ``k`` best items that ``user`` has not chosen, raw ids in and out, each with its score."""
+        number = self.split.train.user_number(user)
+        items, scores = ranking.recommend(self.scorer, self.split.seen, np.array([number]), k)
+        ids = self.split.train.item_ids
+        return [(_plain(ids[item]), float(score)) for item, score in zip(items[0], scores[0], strict=True) if item >= 0]
+
+    def save(self, path: str | Path) -> Path:
+        """Write the run as a folder; one that already holds a run is left alone."""
+        target = files.new_folder(Path(path))
+        files.write_head(target, self.record)
+        files.write_split(target, self.split)
+        for line in self.record.epochs:
+            files.append_line(target / files.EPOCHS, line)
+        self.save_result(target, self.evaluate())
+        return target
+
+    def save_result(self, target: Path, report: Report) -> None:
+        """The weights and metrics of the reported epoch; the metrics come last and mark the run as finished."""
+        vectors = self.scorer.embeddings()
+        files.write_arrays(target / files.WEIGHTS, {"users": vectors.users, "items": vectors.items})
+        files.write_whole(target / files.PER_USER, report.per_user.write_parquet)
+        files.write_json(target / files.METRICS, {"reported_epoch": self.record.reported_epoch, **report.to_dict()})
+
+
+def load_run(path: str | Path) -> Run:
+    """A run from the folder that ``Run.save`` or ``bayesneg train --out`` wrote."""
+    source = Path(path)
+    record = files.read_record(source)
+    split = files.read_split(source, name=record.dataset, how=str(record.data.get("split", "given")))
+    arrays = files.read_arrays(source / files.WEIGHTS)
+    return Run(EmbeddingScorer(arrays["users"], arrays["items"]), split, record)
+
+
+def with_result(record: RunRecord, report: Report) -> RunRecord:
+    """The record with the metrics that a final evaluation found."""
+    return replace(
+        record,
+        final=dict(report.mean),
+        intervals={key: report.interval(key) for key in report.values},
+        per_user=dict(report.values),
+    )
+
+
+def cutoffs(scorer: Scorer) -> tuple[int, ...]:
+    """The usual list lengths, as far as the catalogue is long enough."""
+    return tuple(sorted({min(k, scorer.n_items) for k in CUTOFFS}))
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

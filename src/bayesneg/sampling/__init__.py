@@ -1,0 +1,1 @@
+"""Negative samplers: each a draw, where it needs one a prior, and a rule."""

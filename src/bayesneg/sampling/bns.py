@@ -1,0 +1,91 @@
+"""Bayesian negative sampling.
+
+B. Liu and B. Wang, "Bayesian Negative Sampling for Recommendation", ICDE 2023. A candidate l is judged by two things:
+how much the model would learn from it, info = 1 − σ(x_ui − x_ul), and how probably it is a true negative,
+
+    unbias = (1 − F)(1 − p) / (1 − F − p + 2Fp),
+
+with F the share of the user's list scored at or below it (the likelihood) and p the prior that it is a false
+negative. BNS picks the candidate of least sampling risk, info·(1 − (1+λ)·unbias). The formulas stand in
+``kernels/reference.py``; this file says what is drawn and which rule judges it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self
+
+import numpy as np
+
+from bayesneg.data.interactions import Interactions
+from bayesneg.errors import InputError
+from bayesneg.interfaces import Batch, CandidateDraw, Prior, RuleSampler
+from bayesneg.kernels.rules import Draws, LeastRisk, MostUnbiased
+from bayesneg.sampling.candidates import UniformDraw, candidate_count, check_candidates, no_numbers
+from bayesneg.sampling.priors import PopularityPrior, as_prior, checked
+from bayesneg.sampling.schedules import Schedule, weight_at
+
+PriorFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _PosteriorSampler(RuleSampler):
+    """What BNS and the posterior criterion share: candidates, a prior for each, and the exact F."""
+
+    candidates: int | Literal["all"] = 5
+    prior: Prior | PriorFunction = field(default_factory=PopularityPrior)
+    cdf_over: Literal["unobserved", "all"] = "unobserved"
+    draw: CandidateDraw = field(default_factory=UniformDraw)
+
+    def __post_init__(self) -> None:
+        check_candidates(self.candidates)
+        if self.cdf_over not in ("unobserved", "all"):
+            raise InputError(f"cdf_over must be 'unobserved' or 'all', got {self.cdf_over!r}")
+        object.__setattr__(self, "prior", as_prior(self.prior))
+
+    def prepare(self, train: Interactions, *, rng: np.random.Generator) -> Self:
+        return replace(self, prior=as_prior(self.prior).fit(train))
+
+    def width(self, n_items: int) -> int:
+        return 2 * candidate_count(self.candidates, n_items)
+
+    def wanted(self, n_items: int) -> int:
+        return 1 if self.candidates == "all" else candidate_count(self.candidates, n_items)
+
+    def draws(self, batch: Batch) -> Draws:
+        size = candidate_count(self.candidates, batch.train.n_items)
+        candidates, sizes = self.draw.draw(batch.users, size, train=batch.train, rng=batch.rng)
+        probabilities = as_prior(self.prior).probability(batch.users[:, None], np.maximum(candidates, 0))
+        return Draws(candidates, sizes, checked(probabilities, candidates.shape), no_numbers(len(sizes)))
+
+    @property
+    def uses_test_labels(self) -> bool:
+        return as_prior(self.prior).uses_test_labels
+
+
+@dataclass(frozen=True, kw_only=True)
+class BNS(_PosteriorSampler):
+    """The candidate of least sampling risk.
+
+    ``candidates`` m uniform candidates without replacement (``"all"`` is the paper's optimal sampler h*);
+    ``weight`` λ, a number or a function of the epoch; ``prior`` a :class:`Prior` or a function
+    ``(users, items) → probability``; ``cdf_over`` whether F is counted over the user's unobserved items or over all.
+    """
+
+    weight: float | Schedule = 5.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        weight_at(self.weight, 1)
+
+    def rule(self, epoch: int) -> LeastRisk:
+        return LeastRisk(weight_at(self.weight, epoch), self.cdf_over == "all")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Posterior(_PosteriorSampler):
+    """The candidate most probably a true negative: the paper's first criterion, hard or not."""
+
+    def rule(self, epoch: int) -> MostUnbiased:
+        return MostUnbiased(self.cdf_over == "all")

@@ -1,0 +1,140 @@
+"""What BNS believes before it sees a score: the probability that an unobserved pair is a false negative."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from bayesneg.data.interactions import Interactions
+from bayesneg.errors import InputError
+from bayesneg.interfaces import Prior
+
+
+@dataclass(frozen=True)
+class ItemPrior(Prior):
+    """One probability per item, (n_items,), the same for every user."""
+
+    probabilities: np.ndarray = field(repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "probabilities", checked(self.probabilities, np.shape(self.probabilities)))
+
+    def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(self.probabilities[items], np.broadcast_shapes(np.shape(users), np.shape(items)))
+
+    def fit(self, train: Interactions) -> ItemPrior:
+        if len(self.probabilities) != train.n_items:
+            raise InputError(f"the prior has {len(self.probabilities)} items, the data {train.n_items}; give one each")
+        return self
+
+
+@dataclass(frozen=True)
+class PopularityPrior(Prior):
+    """P_fn(l) = pop_l / N, the item's share of the N training interactions: the paper's prior."""
+
+    def fit(self, train: Interactions) -> ItemPrior:
+        return ItemPrior(train.popularity / len(train))
+
+    def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        raise _unfitted(self)
+
+
+@dataclass(frozen=True)
+class FlatPrior(Prior):
+    """The same probability for every pair, 1/|I| unless given: BNS-3, which knows nothing but scores."""
+
+    value: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.value is not None:
+            checked(np.asarray(self.value, dtype=np.float64), ())
+
+    def fit(self, train: Interactions) -> ItemPrior:
+        return ItemPrior(np.full(train.n_items, 1.0 / train.n_items if self.value is None else self.value))
+
+    def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        if self.value is None:
+            raise _unfitted(self)
+        return np.full(np.broadcast_shapes(np.shape(users), np.shape(items)), self.value)
+
+
+@dataclass(frozen=True)
+class GroupPrior(Prior):
+    """pop_l/N · (1 + (o_ul − mean_o(l)) / max_o(l)): BNS-4, the popularity prior leaning on the user's group.
+
+    o_ul counts the training interactions with l by users of u's group, the value of the user column ``column``; mean
+    and max are over the groups. Users without a value form a group of their own.
+    """
+
+    column: str = "occupation"
+    groups: np.ndarray | None = field(default=None, repr=False, compare=False)  # (n_users,)
+    table: np.ndarray | None = field(default=None, repr=False, compare=False)  # (n_groups, n_items)
+
+    def fit(self, train: Interactions) -> GroupPrior:
+        if self.column not in train.user_columns:
+            known = ", ".join(train.user_columns) or "none"
+            raise InputError(f"the data has no user column {self.column!r} to group by; it has: {known}")
+        values = np.array([str(value) for value in train.user_columns[self.column].tolist()])
+        _, groups = np.unique(values, return_inverse=True)
+        cells = groups[train.users] * train.n_items + train.indices
+        counts = np.bincount(cells, minlength=(groups.max() + 1) * train.n_items).reshape(-1, train.n_items)
+        deviation = (counts - counts.mean(axis=0)) / np.maximum(counts.max(axis=0), 1)
+        table = np.clip(train.popularity / len(train) * (1.0 + deviation), 0.0, 1.0)
+        return replace(self, groups=groups, table=table)
+
+    def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        if self.groups is None or self.table is None:
+            raise _unfitted(self)
+        return self.table[self.groups[users], items]
+
+
+@dataclass(frozen=True)
+class OraclePrior(Prior):
+    """(label − 0.2)²: 0.64 on the pairs in ``labels``, 0.04 elsewhere. An upper-bound study that uses test labels."""
+
+    labels: Interactions = field(repr=False)
+    positive: float = 0.64
+    negative: float = 0.04
+
+    def __post_init__(self) -> None:
+        checked(np.array([self.positive, self.negative]), (2,))
+
+    def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        return np.where(self.labels.contains(users, items), self.positive, self.negative)
+
+    @property
+    def uses_test_labels(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class FunctionPrior(Prior):
+    """Any function ``(users, items) → probability`` of dense numbers that broadcast."""
+
+    function: Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+    def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        return self.function(*np.broadcast_arrays(users, items))
+
+
+def as_prior(prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Prior:
+    if isinstance(prior, Prior):
+        return prior
+    if callable(prior):
+        return FunctionPrior(prior)
+    raise InputError(f"prior must be a Prior or a function (users, items) → probability, got {prior!r}")
+
+
+def checked(probabilities: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The probabilities as float64 (…), each in [0, 1]; a wrong one is named."""
+    values = np.array(np.broadcast_to(np.asarray(probabilities, dtype=np.float64), shape))
+    wrong = ~((values >= 0.0) & (values <= 1.0))
+    if wrong.any():
+        raise InputError(f"a prior must be a probability between 0 and 1, got {values[wrong].flat[0]}")
+    return values
+
+
+def _unfitted(prior: Prior) -> InputError:
+    return InputError(f"{type(prior).__name__} learns from training data; call prior.fit(train) first, as fit does")

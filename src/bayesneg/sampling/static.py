@@ -1,0 +1,87 @@
+"""Samplers that never look at a score.
+
+RNS: S. Rendle et al., "BPR: Bayesian Personalized Ranking from Implicit Feedback", UAI 2009.
+PNS: T. Mikolov et al., "Distributed Representations of Words and Phrases and their Compositionality", NIPS 2013.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from bayesneg.data.interactions import Interactions
+from bayesneg.errors import InputError
+from bayesneg.interfaces import Batch, CandidateDraw, RuleSampler
+from bayesneg.kernels.rules import Draws, TakeFirst
+from bayesneg.sampling.candidates import UniformDraw, no_numbers, prepared
+
+
+@dataclass(frozen=True)
+class RNS(RuleSampler):
+    """Random negative sampling: j uniform over the items the user has not chosen."""
+
+    draw: CandidateDraw = field(default_factory=UniformDraw)
+
+    def rule(self, epoch: int) -> TakeFirst:
+        return TakeFirst()
+
+    def width(self, n_items: int) -> int:
+        return 1
+
+    def draws(self, batch: Batch) -> Draws:
+        candidates, sizes = self.draw.draw(batch.users, 1, train=batch.train, rng=batch.rng)
+        return Draws(candidates, sizes, no_numbers(len(sizes)), no_numbers(len(sizes)))
+
+
+class PopularityTables(NamedTuple):
+    """Running sums that turn a uniform number into an item by two binary searches."""
+
+    mass: np.ndarray  # (n_items + 1,) over the catalogue
+    row_mass: np.ndarray  # (n + n_users,) over each user's own items, from 0
+    n_weighted: int  # items with any weight
+
+    @classmethod
+    def of(cls, train: Interactions, power: float) -> PopularityTables:
+        popularity = train.popularity.astype(np.float64)
+        weights = np.zeros(train.n_items)
+        np.power(popularity / popularity.max(), power, out=weights, where=popularity > 0)
+        running = np.insert(np.cumsum(weights[train.indices]), 0, 0.0)
+        user = np.repeat(np.arange(train.n_users), train.counts + 1)
+        row_mass = running[np.arange(len(user)) - user] - running[train.indptr[user]]
+        return cls(np.insert(np.cumsum(weights), 0, 0.0), row_mass, int((popularity > 0).sum()))
+
+
+@dataclass(frozen=True)
+class PNS(RuleSampler):
+    """Popularity-biased negative sampling: j ∝ pop(j)^power over the unobserved items.
+
+    Popularity counts training interactions only; an item with none is never drawn, and a user whose unobserved
+    items all have none is skipped.
+    """
+
+    power: float = 0.75
+    tables: PopularityTables | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.power) and self.power >= 0):
+            raise InputError(f"power must be a finite number of at least 0, got {self.power}")
+
+    def prepare(self, train: Interactions, *, rng: np.random.Generator) -> PNS:
+        return replace(self, tables=PopularityTables.of(train, self.power))
+
+    def rule(self, epoch: int) -> TakeFirst:
+        return TakeFirst()
+
+    def width(self, n_items: int) -> int:
+        return 1
+
+    def draws(self, batch: Batch) -> Draws:
+        from bayesneg.kernels import draws
+
+        tables = prepared(self.tables)
+        uniforms = batch.rng.random((len(batch.users), 1))
+        train = batch.train
+        candidates, sizes = draws.weighted_items(batch.users, train.indptr, train.indices, *tables, uniforms)
+        return Draws(candidates, sizes, no_numbers(len(sizes)), no_numbers(len(sizes)))

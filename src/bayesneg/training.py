@@ -1,0 +1,265 @@
+"""``fit``: the only training loop.
+
+Each epoch is trained, its negatives are judged, its ranking is evaluated, and a line is recorded. The epoch to
+report is the last, or the best on validation data; test labels are never looked at to choose.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from bayesneg.data.splits import Split
+from bayesneg.errors import DivergedError, InputError
+from bayesneg.evaluation import ranking
+from bayesneg.evaluation.sampling_quality import SamplingQuality
+from bayesneg.interfaces import Learner, Model, NegativeSampler
+from bayesneg.models.embedding import EmbeddingScorer
+from bayesneg.progress import epoch_bar
+from bayesneg.runs import folder as files
+from bayesneg.runs.record import RunRecord, data_facts, describe, settings_text, versions
+from bayesneg.runs.run import Run, cutoffs, with_result
+from bayesneg.seeding import stream
+
+EpochLine = dict[str, Any]
+
+
+def fit(
+    model: Model,
+    split: Split,
+    sampler: NegativeSampler,
+    *,
+    epochs: int = 100,
+    seed: int = 0,
+    select: Literal["last", "best"] | None = None,
+    evaluate_every: int = 1,
+    label: str | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    checkpoint_every: int = 10,
+    progress: bool | Callable[[EpochLine], None] = True,
+) -> Run:
+    """Train ``model`` on ``split.train`` with the negatives of ``sampler``.
+
+    Args:
+        model: settings such as ``MF(dim=32)``.
+        split: parts over the same users and items.
+        sampler: a built-in sampler, or your own :class:`~bayesneg.interfaces.NegativeSampler`.
+        epochs: passes over the training interactions.
+        seed: of the initial factors, the order of examples and every draw; same seed, same bytes.
+        select: report the ``"last"`` epoch or the ``"best"`` on validation (NDCG@20); unless given, ``"best"`` where
+            the split has a validation part.
+        evaluate_every: rank and record NDCG@20 every so many epochs, and after the last.
+        label: the run's name in tables; the sampler's settings unless given.
+        out: a folder to record the run in as it goes, with checkpoints; needed to resume.
+        resume: go on with the run in ``out``; ends in the same bytes as a run that was never interrupted.
+        checkpoint_every: epochs between checkpoints.
+        progress: a bar on a terminal's stderr (True), nothing (False), or a function called with each epoch's line.
+    """
+    _check(epochs=epochs, evaluate_every=evaluate_every, checkpoint_every=checkpoint_every)
+    chosen = _selection(select, split)
+    record = RunRecord(
+        label=label or settings_text(sampler),
+        seed=seed,
+        dataset=split.train.name,
+        sampler=type(sampler).__name__.lower(),
+        model=settings_text(model),
+        spec={"model": describe(model), "sampler": describe(sampler), "evaluate_every": evaluate_every},
+        versions=versions(),
+        data=data_facts(split, sampler.wanted(split.train.n_items)),
+        select=chosen,
+        uses_test_labels=sampler.uses_test_labels,
+    )
+    training = _Training(
+        model=model,
+        split=split,
+        learner=model.start(split.train, rng=stream(seed, "init")),
+        sampler=sampler.prepare(split.train, rng=stream(seed, "sampler")),
+        seed=seed,
+        select=chosen,
+    )
+    keeper = _Keeper.open(None if out is None else Path(out), resume, record, training)
+    with epoch_bar(progress, record.label, epochs, done=training.epoch) as show:
+        try:
+            while training.epoch < epochs:
+                last = training.epoch + 1 == epochs
+                line = training.advance(evaluate=last or (training.epoch + 1) % evaluate_every == 0)
+                keeper.keep(line, training, checkpoint=last or training.epoch % checkpoint_every == 0)
+                show(line)
+        except DivergedError:
+            keeper.discard()
+            raise
+        except KeyboardInterrupt:
+            keeper.checkpoint(training)
+            raise
+    return keeper.finish(training, record)
+
+
+@dataclass
+class _Training:
+    """Where a fit stands."""
+
+    model: Model
+    split: Split
+    learner: Learner
+    sampler: NegativeSampler
+    seed: int
+    select: str
+    epoch: int = 0  # epochs done
+    lines: list[EpochLine] = field(default_factory=list)
+    best_epoch: int = 0
+    best_value: float = -np.inf
+    best: dict[str, np.ndarray] = field(default_factory=dict)  # vectors of the best epoch
+
+    def __post_init__(self) -> None:
+        self.quality = SamplingQuality(self.split)
+
+    def advance(self, *, evaluate: bool) -> EpochLine:
+        """One epoch more; its line."""
+        self.epoch += 1
+        self.quality.start_epoch()
+        started = time.perf_counter()
+        judging = 0.0
+        rng = stream(self.seed, "sampler", self.epoch)
+        for sampled in self.learner.train_epoch(self.sampler, epoch=self.epoch, order=self._order(), rng=rng):
+            picked = time.perf_counter()
+            self.quality.add(sampled)
+            judging += time.perf_counter() - picked
+        self.sampler.end_epoch(self.epoch, self.learner)
+        seconds = time.perf_counter() - started - judging
+        self._check_finite()
+        line: EpochLine = {"epoch": self.epoch, **self.quality.result(), "seconds": seconds}
+        if evaluate:
+            line |= self._evaluate()
+        self.lines.append(line)
+        return line
+
+    def _order(self) -> np.ndarray:
+        counters = (self.epoch,) if self.model.shuffle == "epoch" else ()
+        return stream(self.seed, "order", *counters).permutation(len(self.split.train))
+
+    def _evaluate(self) -> EpochLine:
+        k = cutoffs(self.learner)[-1]
+        found = {f"ndcg@{k}": self._ndcg("test", k)}
+        if self.split.validation is not None:
+            value = self._ndcg("validation", k)
+            found[f"validation_ndcg@{k}"] = value
+            if self.select == "best" and value > self.best_value:
+                vectors = self.learner.embeddings()
+                self.best_epoch, self.best_value = self.epoch, value
+                self.best = {"users": vectors.users.copy(), "items": vectors.items.copy()}
+        return found
+
+    def _ndcg(self, part: str, k: int) -> float:
+        return ranking.evaluate(self.learner, self.split, k=k, part=part, metrics="ndcg").mean[f"ndcg@{k}"]
+
+    def _check_finite(self) -> None:
+        if not all(np.isfinite(vectors).all() for vectors in self.learner.embeddings()):
+            raise DivergedError(
+                f"training diverged in epoch {self.epoch}: the factors are no longer finite numbers; "
+                "lower learning_rate, or regularization if that is large"
+            )
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        numbers = np.array([self.epoch, self.best_epoch, self.best_value], dtype=np.float64)
+        parts = {"model": self.learner.state_dict(), "sampler": self.sampler.state_dict(), "best": self.best}
+        arrays = {f"{part}.{key}": value for part, own in parts.items() for key, value in own.items()}
+        return {"progress": numbers, **arrays}
+
+    def load_state_dict(self, state: Mapping[str, np.ndarray], lines: list[EpochLine]) -> None:
+        self.epoch, self.best_epoch = int(state["progress"][0]), int(state["progress"][1])
+        self.best_value = float(state["progress"][2])
+        self.learner.load_state_dict(_part(state, "model"))
+        self.sampler.load_state_dict(_part(state, "sampler"))
+        self.best = _part(state, "best")
+        self.lines = lines[: self.epoch]
+
+
+@dataclass
+class _Keeper:
+    """Writes the run as it goes, or nothing where there is no folder to write to."""
+
+    folder: Path | None
+
+    @classmethod
+    def open(cls, folder: Path | None, resume: bool, record: RunRecord, training: _Training) -> _Keeper:
+        if folder is None:
+            if resume:
+                raise InputError("resume needs out, the folder of the run to go on with")
+            return cls(None)
+        if not (resume and files.holds_run(folder)):
+            files.new_folder(folder)
+            files.write_split(folder, training.split)
+            files.write_head(folder, record)
+            return cls(folder)
+        _check_same(files.read_head(folder), record, folder)
+        if (folder / files.CHECKPOINT).exists():
+            training.load_state_dict(files.read_arrays(folder / files.CHECKPOINT), files.read_epochs(folder))
+        (folder / files.EPOCHS).unlink(missing_ok=True)
+        for line in training.lines:
+            files.append_line(folder / files.EPOCHS, line)
+        return cls(folder)
+
+    def keep(self, line: EpochLine, training: _Training, *, checkpoint: bool) -> None:
+        if self.folder is not None:
+            files.append_line(self.folder / files.EPOCHS, line)
+            if checkpoint:
+                self.checkpoint(training)
+
+    def checkpoint(self, training: _Training) -> None:
+        if self.folder is not None:
+            files.write_arrays(self.folder / files.CHECKPOINT, training.state_dict())
+
+    def discard(self) -> None:
+        """A diverged run is worth nothing, and its folder would stand in the way of the next try."""
+        if self.folder is not None:
+            files.remove(self.folder)
+
+    def finish(self, training: _Training, record: RunRecord) -> Run:
+        vectors = training.learner.embeddings()
+        reported, best = training.epoch, training.best
+        if training.select == "best" and best:
+            reported, vectors = training.best_epoch, type(vectors)(best["users"], best["items"])
+        scorer = EmbeddingScorer(vectors.users.copy(), vectors.items.copy())
+        run = Run(scorer, training.split, replace(record, epochs=training.lines, reported_epoch=reported))
+        report = run.evaluate()
+        if self.folder is not None:
+            run.save_result(self.folder, report)
+        return replace(run, record=with_result(run.record, report))
+
+
+def _part(state: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
+    prefix = f"{name}."
+    return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
+
+
+def _selection(select: str | None, split: Split) -> Literal["last", "best"]:
+    if select is None:
+        return "last" if split.validation is None else "best"
+    if select == "best":
+        if split.validation is None:
+            raise InputError("select='best' needs a validation part; split with validation=0.1, or select='last'")
+        return "best"
+    if select == "last":
+        return "last"
+    raise InputError(f"select must be 'last' or 'best', got {select!r}")
+
+
+def _check(**numbers: int) -> None:
+    for name, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
+
+
+def _check_same(head: Mapping[str, Any], record: RunRecord, folder: Path) -> None:
+    own = record.to_dict()
+    for key, what in (("spec", "settings"), ("seed", "seed"), ("select", "epoch selection")):
+        if head[key] != own[key]:
+            raise InputError(f"{folder} holds a run with other {what} ({head[key]}); resume it as it was begun")
+    if head["data"]["fingerprint"] != own["data"]["fingerprint"]:
+        raise InputError(f"{folder} holds a run on other data; resume it with the data and split it was begun with")

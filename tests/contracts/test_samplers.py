@@ -1,0 +1,134 @@
+"""What every sampler promises. A new one joins by a line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bayesneg as bn
+from bayesneg.seeding import stream
+from worlds import batch_of, exact_scorer, interactions, random_interactions
+
+
+class Hardest(bn.NegativeSampler):
+    """The docs' example of a sampler of one's own."""
+
+    def sample(self, batch):
+        scores = batch.score_all()
+        for row, user in enumerate(batch.users):
+            scores[row, batch.train.row(user)] = -np.inf
+        best = scores.argmax(axis=1)
+        return np.where(np.isfinite(scores.max(axis=1)), best, bn.NO_NEGATIVE)
+
+
+SAMPLERS = {
+    "rns": bn.RNS(),
+    "pns": bn.PNS(),
+    "aobpr": bn.AOBPR(scale=5.0),
+    "aobpr by fraction": bn.AOBPR(fraction=0.1),
+    "aobpr by factor": bn.AOBPR(scale=5.0, rank="factor"),
+    "dns": bn.DNS(),
+    "dns of all": bn.DNS(candidates="all"),
+    "dns(m,n)": bn.DNS(candidates=6, top=3),
+    "srns": bn.SRNS(memory=3, fresh=4),
+    "bns": bn.BNS(),
+    "bns of all": bn.BNS(candidates="all"),
+    "bns with F over all items": bn.BNS(cdf_over="all"),
+    "bns with a schedule": bn.BNS(weight=bn.LinearDecay()),
+    "bns with a function": bn.BNS(prior=lambda users, items: np.full(np.shape(items), 0.1)),
+    "bns after rns": bn.WarmStart(bn.RNS(), bn.BNS(), epochs=1),
+    "bns with the flat prior": bn.BNS(prior=bn.FlatPrior()),
+    "posterior": bn.Posterior(),
+    "a user's own": Hardest(),
+}
+
+
+@pytest.fixture(params=SAMPLERS, ids=str)
+def sampler(request):
+    return SAMPLERS[request.param]
+
+
+def world(seed: int = 0):
+    rng = np.random.default_rng(seed)
+    train = random_interactions(rng, 30, 40)
+    return train, exact_scorer(rng, 30, 40)
+
+
+def test_answers_one_item_for_every_pair(sampler):
+    train, scorer = world()
+    batch = batch_of(train, scorer, stream(0, "draws"))
+    negatives = sampler.prepare(train, rng=stream(0, "memory")).sample(batch)
+    assert negatives.shape == batch.users.shape
+    assert np.issubdtype(negatives.dtype, np.integer)
+    assert negatives.max() < train.n_items
+
+
+def test_never_picks_a_training_positive(sampler):
+    for seed in range(3):
+        train, scorer = world(seed)
+        ready = sampler.prepare(train, rng=stream(seed, "memory"))
+        for epoch in (1, 2, 3):
+            batch = batch_of(train, scorer, stream(seed, "draws", epoch), epoch=epoch)
+            negatives = ready.sample(batch)
+            picked = negatives >= 0
+            assert not train.contains(batch.users[picked], negatives[picked]).any()
+            ready.end_epoch(epoch, scorer)
+
+
+def test_skips_exactly_the_users_without_a_negative(sampler):
+    train = interactions([[0, 1, 2, 3], [0], [1, 2, 3]], 4)  # user 0 has chosen everything
+    scorer = exact_scorer(np.random.default_rng(0), 3, 4)
+    batch = batch_of(train, scorer, stream(0, "draws"))
+    negatives = sampler.prepare(train, rng=stream(0, "memory")).sample(batch)
+    assert (negatives[batch.users == 0] == bn.NO_NEGATIVE).all()
+    assert (negatives[batch.users != 0] >= 0).all()
+    assert (negatives[batch.users == 2] == 0).all()  # the one item left
+
+
+def test_same_stream_gives_same_negatives_and_another_gives_others(sampler):
+    train, scorer = world()
+
+    def sample(seed):
+        ready = sampler.prepare(train, rng=stream(seed, "memory"))
+        return ready.sample(batch_of(train, scorer, stream(seed, "draws")))
+
+    np.testing.assert_array_equal(sample(0), sample(0))
+    if sampler not in (SAMPLERS["a user's own"], SAMPLERS["dns of all"], SAMPLERS["bns of all"]):  # no chance in these
+        assert (sample(0) != sample(1)).any()
+
+
+def test_global_random_state_is_untouched(sampler):
+    train, scorer = world()
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    sampler.prepare(train, rng=stream(0, "memory")).sample(batch_of(train, scorer, stream(0, "draws")))
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+def test_two_preparations_share_no_state(sampler):
+    train, scorer = world()
+    first = sampler.prepare(train, rng=stream(0, "memory"))
+    first.sample(batch_of(train, scorer, stream(1, "draws")))
+    first.end_epoch(1, scorer)
+    second = sampler.prepare(train, rng=stream(0, "memory"))
+    fresh = sampler.prepare(train, rng=stream(0, "memory"))
+    batches = [batch_of(train, scorer, stream(2, "draws")) for _ in range(2)]
+    np.testing.assert_array_equal(second.sample(batches[0]), fresh.sample(batches[1]))
+
+
+def test_state_can_be_saved_and_taken_up(sampler):
+    train, scorer = world()
+    begun = sampler.prepare(train, rng=stream(0, "memory"))
+    begun.sample(batch_of(train, scorer, stream(1, "draws")))
+    begun.end_epoch(1, scorer)
+    saved = {key: value.copy() for key, value in begun.state_dict().items()}
+    taken_up = sampler.prepare(train, rng=stream(9, "memory"))
+    taken_up.load_state_dict(saved)
+    batches = [batch_of(train, scorer, stream(2, "draws"), epoch=2) for _ in range(2)]
+    np.testing.assert_array_equal(begun.sample(batches[0]), taken_up.sample(batches[1]))
+
+
+def test_works_in_fit(sampler):
+    split = bn.split(bn.synthetic(40, 50, seed=0), test=0.2, seed=0)
+    run = bn.fit(bn.MF(dim=4), split, sampler, epochs=3, progress=False)
+    assert [line["epoch"] for line in run.record.epochs] == [1, 2, 3]
+    assert np.isfinite(run.evaluate(k=5).mean["ndcg@5"])

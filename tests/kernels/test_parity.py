@@ -1,0 +1,184 @@
+"""One definition, two executions: the compiled kernels pick what the reference picks, on the same draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bayesneg as bn
+from bayesneg.kernels import draws, reference, sequential
+from bayesneg.models import mf
+from bayesneg.models.embedding import EmbeddingScorer
+from bayesneg.seeding import stream
+from worlds import batch_of, exact_scorer, random_interactions
+
+SAMPLERS = {
+    "rns": bn.RNS(),
+    "pns": bn.PNS(),
+    "dns": bn.DNS(candidates=4),
+    "dns(m,n)": bn.DNS(candidates=6, top=3),
+    "dns of all": bn.DNS(candidates="all"),
+    "bns": bn.BNS(),
+    "bns, many candidates": bn.BNS(candidates=25),
+    "bns of all": bn.BNS(candidates="all"),
+    "bns over all items": bn.BNS(cdf_over="all", weight=1.0),
+    "bns, strong prior": bn.BNS(prior=bn.FlatPrior(0.5)),
+    "bns, certain prior": bn.BNS(prior=lambda users, items: (items % 2).astype(float)),
+    "posterior": bn.Posterior(),
+    "posterior of all": bn.Posterior(candidates="all"),
+    "aobpr": bn.AOBPR(scale=4.0),
+    "aobpr by factor": bn.AOBPR(scale=4.0, rank="factor"),
+    "srns": bn.SRNS(memory=3, fresh=5, warmup=2),
+}
+
+
+def compiled_choice(sampler, drawn, batch, scorer):
+    """What the epoch kernel picks with a learning rate of 0, so that the scores stay what they are."""
+    negatives, infos = np.empty(len(batch.users), np.int32), np.empty(len(batch.users), np.float32)
+    rule = sampler.rule(batch.epoch)
+    columns = np.ascontiguousarray(scorer.items.T)
+    factors = sequential.Factors(scorer.users.copy(), scorer.items.copy(), columns)
+    train = batch.train
+    sequential.train_block(
+        rule, batch.users, batch.positives, batch.positions, drawn, train.indptr, train.indices, factors,
+        0.0, 0.0, False, negatives, infos,
+    )  # fmt: skip
+    return negatives, infos
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("scale", [1.0, 1e4, 0.0], ids=["plain", "huge", "all tied"])
+@pytest.mark.parametrize("most", [0.3, 1.0], ids=["sparse", "dense"])
+def test_compiled_kernel_picks_what_the_reference_picks(name, scale, most):
+    for seed in range(4):
+        rng = np.random.default_rng([seed, 7])
+        train = random_interactions(rng, 12, 30, most=most)
+        scorer = exact_scorer(rng, 12, 30, scale=scale)
+        one, two = (SAMPLERS[name].prepare(train, rng=stream(seed, "memory")) for _ in range(2))
+        for epoch in (1, 2, 3):
+            batch = batch_of(train, scorer, stream(seed, "draws", epoch), size=200, epoch=epoch)
+            drawn = one.draws(batch)
+            two.draws(batch)  # gives the second its own lists where it keeps any; its draws are not used
+            expected = reference.choose_batch(one.rule(epoch), drawn, batch)
+            actual, infos = compiled_choice(two, drawn, batch, scorer)
+            np.testing.assert_array_equal(actual, expected)
+            picked = expected >= 0
+            gaps = scorer.score(batch.users, np.stack([batch.positives, np.maximum(expected, 0)], axis=1))
+            np.testing.assert_allclose(
+                infos[picked], reference.info(gaps[:, 0], gaps[:, 1])[picked], rtol=1e-6, atol=1e-37
+            )
+            one.end_epoch(epoch, scorer)
+            two.end_epoch(epoch, scorer)
+
+
+class Plainly(bn.NegativeSampler):
+    """A built-in sampler with its compiled face hidden."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def prepare(self, train, *, rng):
+        return Plainly(self.inner.prepare(train, rng=rng))
+
+    def sample(self, batch):
+        return self.inner.sample(batch)
+
+    def end_epoch(self, epoch, scorer):
+        self.inner.end_epoch(epoch, scorer)
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("update", ["sequential", "simultaneous"])
+def test_training_compiled_ends_in_the_same_factors_as_training_by_the_reference(name, update, monkeypatch):
+    monkeypatch.setattr(mf, "BLOCK", 1)  # so that both draw example by example
+    train = random_interactions(np.random.default_rng(3), 10, 25, most=0.4)
+    ends = []
+    for sampler in (SAMPLERS[name], Plainly(SAMPLERS[name])):
+        learner = bn.MF(dim=5, update=update, learning_rate=0.05).start(train, rng=stream(0, "init"))
+        ready = sampler.prepare(train, rng=stream(0, "memory"))
+        picked = []
+        for epoch in (1, 2):
+            order = stream(0, "order").permutation(len(train))
+            rng = stream(0, "sampler", epoch)
+            picked += [block.negatives for block in learner.train_epoch(ready, epoch=epoch, order=order, rng=rng)]
+            ready.end_epoch(epoch, learner)
+        ends.append((np.concatenate(picked), learner.users, learner.items))
+    for compiled, plain in zip(*ends, strict=True):
+        np.testing.assert_array_equal(compiled, plain)
+
+
+def test_step_follows_the_gradient_written_out_by_hand():
+    w, h_i, h_j = (np.array(v, np.float32) for v in ([1.0, 2.0], [0.5, 0.0], [0.0, 1.0]))
+    gradient = 1.0 / (1.0 + np.exp(0.5 - 2.0))
+    new_w = w + 0.1 * (gradient * (h_i - h_j) - 0.2 * w)
+    for simultaneous, along in ((False, new_w), (True, w)):
+        own = [v.copy() for v in (w, h_i, h_j)]
+        assert sequential.step(*own, 0.1, 0.2, simultaneous) == pytest.approx(gradient, rel=1e-6)
+        np.testing.assert_allclose(own[0], new_w, rtol=1e-6)
+        np.testing.assert_allclose(own[1], h_i + 0.1 * (gradient * along - 0.2 * h_i), rtol=1e-6)
+        np.testing.assert_allclose(own[2], h_j + 0.1 * (-gradient * along - 0.2 * h_j), rtol=1e-6)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sets(st.integers(0, 30)), st.integers(0, 40))
+def test_number_outside_is_the_rank_th_absent_number(present, rank):
+    ascending = np.array(sorted(present), dtype=np.int64)
+    absent = [number for number in range(100) if number not in present]
+    assert reference.number_outside(ascending, rank) == absent[rank]
+    assert draws.number_outside(ascending, len(ascending), rank) == absent[rank]
+
+
+@pytest.mark.parametrize("m", [1, 3, 17, 40])
+def test_compiled_candidates_are_the_reference_s(m):
+    rng = np.random.default_rng(m)
+    train = random_interactions(rng, 50, 40)
+    users = np.arange(50)
+    uniforms = rng.random((50, m))
+    candidates, sizes = draws.uniform_candidates(users, train.indptr, train.indices, 40, uniforms)
+    for user in users:
+        expected = reference.uniform_candidates(train.row(user), 40, uniforms[user])
+        assert candidates[user, : sizes[user]].tolist() == expected
+        assert len(set(expected)) == len(expected) == min(m, 40 - len(train.row(user)))
+
+
+def test_compiled_weighted_items_are_the_reference_s():
+    rng = np.random.default_rng(0)
+    train = random_interactions(rng, 60, 40)
+    ready = bn.PNS().prepare(train, rng=rng)
+    weights = np.where(train.popularity > 0, (train.popularity / train.popularity.max()) ** 0.75, 0.0)
+    users = np.repeat(np.arange(60), 50)
+    uniforms = rng.random((len(users), 1))
+    items, sizes = draws.weighted_items(users, train.indptr, train.indices, *ready.tables, uniforms)
+    expected = [reference.weighted_item(train.row(u), weights, x) for u, x in zip(users, uniforms[:, 0], strict=True)]
+    assert np.where(sizes > 0, items[:, 0], -1).tolist() == expected
+
+
+def test_scores_of_the_whole_catalogue_are_the_matrix_product():
+    rng = np.random.default_rng(0)
+    for dim in (1, 7, 8, 9, 32, 33):
+        w, items = rng.normal(size=dim).astype(np.float32), rng.normal(size=(50, dim)).astype(np.float32)
+        x = np.empty(50, np.float32)
+        sequential.score_all(w, np.ascontiguousarray(items.T), x)
+        np.testing.assert_allclose(x, items @ w, rtol=1e-5, atol=1e-6)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=60), st.integers(1, 40), st.integers(0, 10**6))
+def test_counts_are_exact_with_ties_infinities_and_absent_scores(values, m, seed):
+    rng = np.random.default_rng(seed)
+    x = np.array(values, np.float32)
+    x[rng.random(len(x)) < 0.1] = np.inf
+    x[rng.random(len(x)) < 0.1] = -np.inf
+    candidates = rng.choice(x, m)
+    x[rng.random(len(x)) < 0.2] = np.nan
+    counts = np.empty(m, np.int64)
+    sequential.count_at_most(x, candidates, counts)
+    assert counts.tolist() == [(x <= value).sum() for value in candidates]
+
+
+def test_embedding_scorer_scores_pairs_and_rows_alike():
+    scorer = EmbeddingScorer(np.array([[1, 2]], np.float32), np.array([[3, 4], [5, 6]], np.float32))
+    assert scorer.score(np.array([0]), np.array([[1, 0]])).tolist() == [[17, 11]]
+    assert scorer.score_all(np.array([0])).tolist() == [[11, 17]]

@@ -1,0 +1,170 @@
+"""The page as a reader, a screen reader and a browser without a network meet it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from report_pages import Page
+from report_runs import holes, run, three_samplers
+
+from bayesneg.errors import InputError
+from bayesneg.report.html import render, write_report
+from bayesneg.report.runs import final_value
+from bayesneg.runs.record import RunRecord
+
+HOSTILE = """<script>alert(1)</script>"' & $x_1$ id="p" url(#a)"""
+CASES = {
+    "three samplers": three_samplers(),
+    "one run": [run("RNS")],
+    "one seed each": [run("RNS"), run("BNS", ndcg=0.42)],
+    "oracle": [*three_samplers(), run("ORACLE", ndcg=0.6, uses_test_labels=True)],
+    "holes": [holes()],
+    "holes beside others": [*three_samplers(), holes()],
+    "hostile": [run(HOSTILE, dataset=HOSTILE, model=HOSTILE, data={"name": HOSTILE, HOSTILE: HOSTILE})],
+    "two datasets": [*three_samplers(), *three_samplers(dataset="other")],
+    "other scripts": [run("负采样 🎲"), run("_underscore"), run("x" * 300)],
+    "nothing recorded": [RunRecord(label="RNS", seed=0, dataset="toy")],
+}
+
+
+@pytest.fixture(scope="module", params=CASES.values(), ids=CASES.keys())
+def text(request: pytest.FixtureRequest) -> str:
+    return render(request.param)
+
+
+def test_every_page_is_well_formed(text: str) -> None:
+    page = Page(text)
+    assert text.startswith("<!doctype html>")
+    assert (page.count("h1"), page.count("main")) == (1, 1)
+
+
+def test_ids_are_unique_and_every_reference_finds_its_id(text: str) -> None:
+    page = Page(text)
+    assert [name for name, n in Counter(page.ids).items() if n > 1] == []
+    for _, attributes in page.tags:
+        wanted = attributes.get("aria-labelledby", "").split()
+        wanted += [attributes["xlink:href"].removeprefix("#")] if "xlink:href" in attributes else []
+        wanted += [attributes["clip-path"][5:-1]] if "clip-path" in attributes else []
+        assert set(wanted) <= set(page.ids)
+
+
+def test_nothing_is_fetched(text: str) -> None:
+    for tag, attributes in Page(text).tags:
+        assert tag not in ("link", "img", "iframe", "image")
+        assert all(attributes.get(key, "#").startswith("#") for key in ("src", "href", "xlink:href", "action", "data"))
+    assert "@import" not in text
+    assert "default-src &#x27;none&#x27;" in text
+
+
+def test_tables_have_captions_and_scopes_and_figures_have_names(text: str) -> None:
+    page = Page(text)
+    assert page.count("caption") == page.count("table")
+    assert all("scope" in attributes for tag, attributes in page.tags if tag == "th")
+    drawings = [attributes for tag, attributes in page.tags if tag == "svg"]
+    assert all(attributes["role"] == "img" and attributes["aria-labelledby"] for attributes in drawings)
+
+
+def test_no_nan_or_none_is_shown(text: str) -> None:
+    words = Page(text).visible.replace("(", " ").replace(",", " ").split()
+    assert not {"nan", "NaN", "None", "inf", "-inf"} & set(words)
+
+
+def test_the_table_shows_the_means_of_the_records() -> None:
+    runs = three_samplers()
+    heads, *rows = Page(render(runs)).tables[0]
+    names = {"NDCG@20": "ndcg@20", "Precision@20": "precision@20", "Recall@20": "recall@20", "AUC": "auc"}
+    assert [head.strip() for head in heads] == ["Sampler", *names]
+    for label, row in zip(("RNS", "DNS", "BNS"), rows, strict=True):
+        assert row[0].split()[0] == label
+        for key, cell in zip(names.values(), row[1:], strict=True):
+            mean = np.mean([final_value(member, key) for member in runs if member.label == label])
+            assert cell.split()[0] == f"{mean:.4f}"
+
+
+def test_the_best_mean_is_bold_and_an_oracle_never_is() -> None:
+    text = render(CASES["oracle"])
+    bold = [value for tag, value in Page(text).tags if tag == "td" and value.get("class") == "best"]
+    best = np.mean([final_value(member, "ndcg@20") for member in three_samplers() if member.label == "BNS"])
+    assert float(bold[0]["data-value"]) == pytest.approx(best)
+    assert all(float(value["data-value"]) < 0.6 for value in bold)
+
+
+def test_an_oracle_is_marked_in_tables_figures_and_notes() -> None:
+    page = Page(render(CASES["oracle"]))
+    assert "ORACLE sees the test labels on purpose" in page.visible
+    assert sum(text == "sees test labels" for _, text in page.texts) >= 3  # both tables and the list of runs
+    assert any(tag == "text" and "ORACLE (sees test" in text for tag, text in page.texts)
+    assert "sees test labels" not in Page(render(three_samplers())).visible
+
+
+def test_hostile_text_stays_text() -> None:
+    text = render(CASES["hostile"], title=HOSTILE)
+    page = Page(text)
+    assert page.count("script") == 1
+    assert HOSTILE in page.visible
+    assert "<script>alert" not in text
+
+
+def test_each_dataset_is_compared_apart() -> None:
+    visible = Page(render(CASES["two datasets"])).visible
+    assert "Comparison: toy" in visible
+    assert "Comparison: other" in visible
+
+
+def test_missing_numbers_are_dashes() -> None:
+    rows = Page(render(CASES["holes beside others"])).tables[0]
+    assert [cell.strip() for cell in rows[-1][1:]][:2] == ["– –", "– –"]  # no value, no difference
+
+
+@pytest.mark.parametrize(
+    ("select", "words"),
+    [("last", "Last epoch reported (epoch 8)."), ("best", "test labels were not used to choose")],
+)
+def test_the_page_says_how_the_epoch_was_chosen(select: str, words: str) -> None:
+    assert words in Page(render([run("RNS", select=select)])).visible
+
+
+def test_the_same_records_give_the_same_bytes() -> None:
+    assert render(three_samplers()) == render(three_samplers())
+
+
+def test_a_report_needs_a_run() -> None:
+    with pytest.raises(InputError, match="at least one run"):
+        render([])
+
+
+def test_write_report_replaces_the_file_and_leaves_nothing_else(tmp_path: Path) -> None:
+    target = tmp_path / "new folder" / "report.html"
+    for _ in range(2):
+        assert write_report([run("RNS")], target) == target
+    assert target.read_text(encoding="utf-8") == render([run("RNS")])
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_write_report_into_a_folder_is_refused_with_a_way_out(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"is a folder; name a file in it"):
+        write_report([run("RNS")], tmp_path)
+
+
+def test_a_failed_write_leaves_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "report.html"
+    target.write_text("old")
+
+    def fail(self: Path, other: Path) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_report([run("RNS")], target)
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_importing_the_report_does_not_import_matplotlib() -> None:
+    code = "import sys, bayesneg.report.html; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,85 @@
+"""Figures: named lines, repeatable bytes, ids that do not clash."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+
+import matplotlib
+import numpy as np
+import pytest
+from report_runs import run, three_samplers
+
+from bayesneg.report import plots
+from bayesneg.report.runs import Group, group
+
+GROUPS = group(three_samplers())
+FIGURES: dict[str, Callable[[str], str]] = {
+    "ndcg": lambda prefix: plots.curves(GROUPS, "ndcg@20", prefix=prefix),
+    "tnr": lambda prefix: plots.curves(GROUPS, "tnr", prefix=prefix, expected="tnr_uniform"),
+    "map": lambda prefix: plots.quality_map(GROUPS, prefix=prefix),
+    "dots": lambda prefix: plots.dots(GROUPS, "ndcg@20", prefix=prefix),
+}
+
+
+@pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES.keys())
+def test_a_figure_is_xml_that_names_each_sampler_and_is_drawn_the_same_twice(
+    draw: Callable[[str], str],
+) -> None:
+    drawn = draw("a")
+    texts = {node.text for node in ET.fromstring(drawn).iter("{http://www.w3.org/2000/svg}text")}
+    assert {"RNS", "DNS", "BNS"} <= texts
+    assert draw("a") == drawn
+
+
+def test_figures_of_one_page_share_no_id() -> None:
+    ids = [set(re.findall(r' id="([^"]*)"', draw(name))) for name, draw in FIGURES.items()]
+    assert all(ids)
+    assert len(set.union(*ids)) == sum(map(len, ids))
+
+
+def test_a_figure_brings_no_style_for_the_page_around_it() -> None:
+    drawn = FIGURES["ndcg"]("a")
+    assert "<style" not in drawn
+    assert "<metadata" not in drawn
+
+
+def test_the_uniform_expectation_is_drawn_where_it_is_known() -> None:
+    assert "uniform, expected" in FIGURES["tnr"]("a")
+    assert "uniform, expected" not in plots.curves(GROUPS, "tnr", prefix="a", expected="tnr_uniform_true")
+
+
+def test_drawing_leaves_matplotlib_as_it_was() -> None:
+    before = dict(matplotlib.rcParams)
+    FIGURES["ndcg"]("a")
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_a_curve_is_the_mean_and_range_over_the_epochs_all_seeds_reached() -> None:
+    short = run("RNS", 1, epochs=[{"epoch": 1, "tnr": 0.8}, {"epoch": 2, "tnr": 0.6}])
+    long = run("RNS", 0, epochs=[{"epoch": epoch, "tnr": 0.9} for epoch in (1, 2, 3)])
+    without = run("RNS", 2, epochs=[{"epoch": 1}])
+    curve = plots.Curve.of(Group("RNS", (long, short, without)), "tnr")
+    assert curve is not None
+    assert curve.epochs.tolist() == [1, 2]
+    np.testing.assert_allclose([curve.mean, curve.low, curve.high], [[0.85, 0.75], [0.8, 0.6], [0.9, 0.9]])
+
+
+def test_every_pair_of_samplers_differs_without_colour() -> None:
+    looks = [(str(plots._look(place)["linestyle"]), plots._look(place)["marker"]) for place in range(35)]
+    assert len(set(looks)) == 35
+
+
+def test_labels_are_moved_apart_and_no_further_than_needed() -> None:
+    centres = plots._spread([0.1, 0.5, 0.5, 0.52], [0.1] * 4)
+    assert np.diff(centres).min() >= 0.1 - 1e-12
+    assert centres[0] == 0.1
+
+
+def test_early_epochs_far_off_leave_the_frame() -> None:
+    epochs = np.arange(1, 41)
+    values = 0.4 - 0.4 * np.exp(-epochs / 2)
+    low, high = plots._frame([plots.Curve(epochs, values, values, values)])
+    assert low > values[0]
+    assert high > values[-1]

@@ -1,0 +1,155 @@
+"""The arithmetic of rows and the honesty of the first sentence."""
+
+from __future__ import annotations
+
+import doctest
+import math
+from types import ModuleType
+
+import numpy as np
+import pytest
+from report_runs import DATA, holes, run, three_samplers
+
+from bayesneg.errors import InputError
+from bayesneg.report import markup, names, runs, summary
+from bayesneg.report.finding import finding
+from bayesneg.report.notes import notes
+from bayesneg.report.summary import final_keys, summarise
+
+KEY = "ndcg@20"
+
+
+def seeds(label: str, values: list[float], **changes: object) -> list[runs.RunRecord]:
+    return [run(label, seed, value, **changes) for seed, value in enumerate(values)]
+
+
+def test_a_row_is_the_mean_over_seeds_with_a_student_t_interval() -> None:
+    (row,) = summarise(seeds("RNS", [0.1, 0.2, 0.3]), [KEY])
+    value = row.values[KEY]
+    assert (value.over, value.n, row.n_seeds) == ("seeds", 3, 3)
+    assert value.mean == pytest.approx(0.2)
+    assert value.half_width == pytest.approx(4.302653 * 0.1 / math.sqrt(3), rel=1e-6)  # t with 2 degrees
+
+
+def test_one_seed_gives_the_interval_over_users() -> None:
+    (row,) = summarise([run("RNS")], [KEY])
+    assert (row.values[KEY].over, row.values[KEY].low) == ("users", pytest.approx(0.38))
+
+
+def test_a_difference_is_paired_by_seed() -> None:
+    first, second = seeds("RNS", [0.1, 0.2, 0.3]), seeds("BNS", [0.12, 0.22, 0.32])
+    row = summarise([*first, *reversed(second)], [KEY])[1]
+    gap = row.differences[KEY]
+    assert (gap.over, gap.mean) == ("seeds", pytest.approx(0.02))
+    assert gap.half_width == pytest.approx(0, abs=1e-12)  # the seeds' own spread cancels
+    assert gap.excludes_zero
+
+
+def test_with_one_shared_seed_a_difference_is_paired_by_user() -> None:
+    users = np.array([0.1, 0.5, 0.9, math.nan])
+    pair = [
+        run("RNS", per_user={KEY: users}),
+        run("BNS", ndcg=0.5, per_user={KEY: users + 0.1}),
+    ]
+    gap = summarise(pair, [KEY])[1].differences[KEY]
+    assert (gap.over, gap.n, gap.mean) == ("users", 3, pytest.approx(0.1))
+
+
+def test_runs_on_different_data_are_not_subtracted() -> None:
+    pair = [*seeds("RNS", [0.1, 0.2]), *seeds("BNS", [0.2, 0.3], data={**DATA, "fingerprint": "other"})]
+    assert math.isnan(summarise(pair, [KEY])[1].differences[KEY].mean)
+    assert any("different data" in note for note in notes(pair))
+
+
+def test_the_first_row_is_the_reference_and_has_no_difference() -> None:
+    assert [len(row.differences) for row in summarise(three_samplers(), [KEY])] == [0, 1, 1]
+
+
+def test_only_measures_of_accuracy_have_a_best_row() -> None:
+    final = {KEY: 0.4, "popularity@20": 10.0}
+    rows = summarise([run("A", final=final), run("B", final={KEY: 0.5, "popularity@20": 20.0})], list(final))
+    assert [set(row.best) for row in rows] == [set(), {KEY}]
+
+
+def test_no_row_is_best_where_all_are_equal() -> None:
+    assert not any(row.best for row in summarise([run("A"), run("B")], [KEY]))
+
+
+def test_a_run_given_twice_counts_once_and_another_of_the_same_seed_stands_apart() -> None:
+    rows = summarise([run("RNS", 0, 0.4), run("RNS", 0, 0.4), run("RNS", 0, 0.5)], [KEY])
+    assert [(row.label, row.n_seeds) for row in rows] == [("RNS", 1), ("RNS [2]", 1)]
+
+
+def test_two_models_are_two_rows() -> None:
+    rows = summarise([run("RNS"), run("RNS", model="LightGCN")], [KEY])
+    assert [row.label for row in rows] == ["RNS · MF (dim=32)", "RNS · LightGCN"]
+
+
+def test_datasets_do_not_mix() -> None:
+    with pytest.raises(InputError, match="several datasets"):
+        summarise([run("RNS"), run("RNS", dataset="other")], [KEY])
+
+
+def test_what_was_not_measured_is_nan() -> None:
+    (row,) = summarise([holes()], [KEY, "precision@20", "recall@20", "unheard of"])
+    assert [math.isnan(value.mean) for value in row.values.values()] == [True, True, False, True]
+    assert final_keys([holes()]) == ["recall@20"]
+
+
+def test_metrics_are_listed_largest_cutoff_first() -> None:
+    assert final_keys(three_samplers()) == ["ndcg@20", "precision@20", "recall@20", "ndcg@5", "auc"]
+
+
+def test_a_clear_winner_is_named_with_its_lead() -> None:
+    said = finding(three_samplers(), KEY)
+    assert said.startswith("BNS recommends best: NDCG@20 0.420 ± ")
+    assert "over 3 seeds, 0.020 above RNS (95% interval " in said
+
+
+def test_no_winner_is_named_where_the_interval_includes_zero() -> None:
+    said = finding([*seeds("RNS", [0.40, 0.42, 0.41]), *seeds("BNS", [0.41, 0.41, 0.42])], KEY)
+    assert said.startswith("No clear winner between BNS and RNS.")
+    assert "which includes zero" in said
+
+
+def test_one_seed_is_said_to_be_one_seed() -> None:
+    assert "One seed only" in finding([run("RNS")], KEY)
+    said = finding([run("RNS"), run("BNS", ndcg=0.9)], KEY)
+    assert "recommends best" not in said
+    assert "too few runs" in said
+    assert "training again may change the order" in said
+
+
+def test_a_lead_over_users_alone_is_not_called_best() -> None:
+    users = np.linspace(0.1, 0.9, 40)
+    said = finding([run("RNS", per_user={KEY: users}), run("BNS", ndcg=0.5, per_user={KEY: users + 0.1})], KEY)
+    assert said.startswith("BNS scores highest: ")
+    assert "training again may change the order" in said
+
+
+def test_an_oracle_does_not_compete() -> None:
+    oracle = seeds("ORACLE", [0.6, 0.61, 0.62], uses_test_labels=True)
+    assert finding([*oracle, *three_samplers()], KEY).startswith("BNS recommends best")
+    assert "none is a fair result" in finding(oracle, KEY)
+
+
+def test_without_metrics_nothing_is_ranked() -> None:
+    assert "nothing to rank" in finding([run("RNS", final={})], None)
+
+
+def test_skipped_examples_and_test_only_items_are_told() -> None:
+    skipping = run("RNS", epochs=[{"epoch": 1, "skipped": 3}], data={**DATA, "n_test_only_items": 1})
+    told = " ".join(notes([skipping]))
+    assert "3 training examples" in told
+    assert "1 item occurs only in the test part" in told
+    assert notes(three_samplers()) == []
+
+
+@pytest.mark.parametrize("module", [markup, names, runs, summary])
+def test_the_examples_in_docstrings_hold(module: ModuleType) -> None:
+    assert doctest.testmod(module).failed == 0
+
+
+def test_a_run_needs_a_label() -> None:
+    with pytest.raises(InputError, match="label must name the sampler"):
+        run(" ")
