@@ -49,3 +49,19 @@ def batch_of(
     own = np.arange(len(train)) if user is None else np.arange(train.indptr[user], train.indptr[user + 1])
     positions = own if size is None else rng.choice(own, size)
     return Batch(train.users[positions], train.indices[positions], positions, epoch, train, scorer, rng)
+
+
+def compiled_choice(rule, drawn, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
+    """What the compiled kernel picks, and info, with a learning rate of 0, so that the scores stay what they are."""
+    from bayesneg.kernels import scoring, sequential
+
+    train, vectors = batch.train, batch.scorer.embeddings()
+    negatives, infos = np.empty(len(batch.users), np.int32), np.empty(len(batch.users), np.float32)
+    places = scoring.places_of(train.users, train.indices, train.n_items)
+    mirror = scoring.mirror_of(vectors.items, places)
+    factors = sequential.Factors(vectors.users.copy(), vectors.items.copy(), mirror)
+    sequential.train_block(
+        rule, batch.users, batch.positives, batch.positions, drawn, train.indptr, train.indices, factors,
+        0.0, 0.0, False, negatives, infos,
+    )  # fmt: skip
+    return negatives, infos

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from bayesneg.data.synthetic import synthetic as synthetic
     from bayesneg.errors import BayesnegError as BayesnegError
     from bayesneg.evaluation.ranking import evaluate as evaluate
+    from bayesneg.experiments.compare import compare as compare
     from bayesneg.interfaces import NO_NEGATIVE as NO_NEGATIVE
     from bayesneg.interfaces import Batch as Batch
     from bayesneg.interfaces import NegativeSampler as NegativeSampler
     from bayesneg.interfaces import Prior as Prior
     from bayesneg.models.mf import MF as MF
+    from bayesneg.report.html import write_report as write_report
     from bayesneg.runs.run import Run as Run
     from bayesneg.runs.run import load_run as load_run
     from bayesneg.sampling.aobpr import AOBPR as AOBPR
@@ -58,8 +60,10 @@ _HOMES = {
     "bayesneg.data.synthetic": ("synthetic",),
     "bayesneg.errors": ("BayesnegError",),
     "bayesneg.evaluation.ranking": ("evaluate",),
+    "bayesneg.experiments.compare": ("compare",),
     "bayesneg.interfaces": ("NO_NEGATIVE", "Batch", "NegativeSampler", "Prior"),
     "bayesneg.models.mf": ("MF",),
+    "bayesneg.report.html": ("write_report",),
     "bayesneg.runs.run": ("Run", "load_run"),
     "bayesneg.sampling.aobpr": ("AOBPR",),
     "bayesneg.sampling.bns": ("BNS", "Posterior"),

@@ -122,8 +122,8 @@ class RuleSampler(NegativeSampler):
     """
 
     @abstractmethod
-    def rule(self, epoch: int) -> Rule:
-        """The rule in force at this epoch (from 1), with its numbers and state."""
+    def rule(self, batch: Batch) -> Rule:
+        """The rule in force at the batch's epoch, with its numbers and state."""
 
     @abstractmethod
     def draws(self, batch: Batch) -> Draws:
@@ -134,8 +134,7 @@ class RuleSampler(NegativeSampler):
         """How many numbers :meth:`draws` needs per example, for choosing a batch that fits in memory."""
 
     def sample(self, batch: Batch) -> np.ndarray:
-        drawn = self.draws(batch)
-        return reference.choose_batch(self.rule(batch.epoch), drawn, batch)
+        return reference.choose_batch(self.rule(batch), self.draws(batch), batch)
 
 
 class CandidateDraw(Protocol):

@@ -94,8 +94,13 @@ def fit(
         except DivergedError:
             keeper.discard()
             raise
+        except Exception:
+            if not training.lines:
+                keeper.discard()  # wrong from the start: nothing is left behind
+            raise
         except KeyboardInterrupt:
-            keeper.checkpoint(training)
+            if len(training.lines) == training.epoch:  # between two epochs; within one the last checkpoint stands
+                keeper.checkpoint(training)
             raise
     return keeper.finish(training, record)
 

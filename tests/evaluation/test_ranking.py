@@ -378,8 +378,3 @@ def test_label_kernels_agree_with_sets(rows):
     users, items = np.repeat(np.arange(len(rows)), 13), np.tile(np.arange(-1, 12), len(rows))
     found = labels.contains(data.indptr, data.indices, users, items)
     assert found.tolist() == [item in rows[user] for user, item in zip(users, items, strict=True)]
-    for user, row in enumerate(rows):
-        absent = sorted(set(range(12)) - row)
-        ranks = np.arange(len(absent))
-        got = labels.nth_absent(data.indptr, data.indices, np.full(len(absent), user), ranks)
-        assert got.tolist() == absent

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayesneg as bn
-from bayesneg.kernels import draws, reference, sequential
+from bayesneg.kernels import choices, draws, reference, scoring, sequential
 from bayesneg.models import mf
 from bayesneg.models.embedding import EmbeddingScorer
 from bayesneg.seeding import stream
-from worlds import batch_of, exact_scorer, random_interactions
+from worlds import batch_of, compiled_choice, exact_scorer, random_interactions
 
 SAMPLERS = {
     "rns": bn.RNS(),
@@ -34,20 +34,6 @@ SAMPLERS = {
 }
 
 
-def compiled_choice(sampler, drawn, batch, scorer):
-    """What the epoch kernel picks with a learning rate of 0, so that the scores stay what they are."""
-    negatives, infos = np.empty(len(batch.users), np.int32), np.empty(len(batch.users), np.float32)
-    rule = sampler.rule(batch.epoch)
-    columns = np.ascontiguousarray(scorer.items.T)
-    factors = sequential.Factors(scorer.users.copy(), scorer.items.copy(), columns)
-    train = batch.train
-    sequential.train_block(
-        rule, batch.users, batch.positives, batch.positions, drawn, train.indptr, train.indices, factors,
-        0.0, 0.0, False, negatives, infos,
-    )  # fmt: skip
-    return negatives, infos
-
-
 @pytest.mark.parametrize("name", SAMPLERS)
 @pytest.mark.parametrize("scale", [1.0, 1e4, 0.0], ids=["plain", "huge", "all tied"])
 @pytest.mark.parametrize("most", [0.3, 1.0], ids=["sparse", "dense"])
@@ -60,9 +46,8 @@ def test_compiled_kernel_picks_what_the_reference_picks(name, scale, most):
         for epoch in (1, 2, 3):
             batch = batch_of(train, scorer, stream(seed, "draws", epoch), size=200, epoch=epoch)
             drawn = one.draws(batch)
-            two.draws(batch)  # gives the second its own lists where it keeps any; its draws are not used
-            expected = reference.choose_batch(one.rule(epoch), drawn, batch)
-            actual, infos = compiled_choice(two, drawn, batch, scorer)
+            expected = reference.choose_batch(one.rule(batch), drawn, batch)
+            actual, infos = compiled_choice(two.rule(batch), drawn, batch)
             np.testing.assert_array_equal(actual, expected)
             picked = expected >= 0
             gaps = scorer.score(batch.users, np.stack([batch.positives, np.maximum(expected, 0)], axis=1))
@@ -155,13 +140,52 @@ def test_compiled_weighted_items_are_the_reference_s():
     assert np.where(sizes > 0, items[:, 0], -1).tolist() == expected
 
 
-def test_scores_of_the_whole_catalogue_are_the_matrix_product():
+@pytest.mark.parametrize("n_items", [1, 63, 64, 65, 200])
+@pytest.mark.parametrize("dim", [1, 15, 16, 17, 32, 33])
+def test_tiles_score_every_item_as_the_matrix_product_does(n_items, dim):
     rng = np.random.default_rng(0)
-    for dim in (1, 7, 8, 9, 32, 33):
-        w, items = rng.normal(size=dim).astype(np.float32), rng.normal(size=(50, dim)).astype(np.float32)
-        x = np.empty(50, np.float32)
-        sequential.score_all(w, np.ascontiguousarray(items.T), x)
-        np.testing.assert_allclose(x, items @ w, rtol=1e-5, atol=1e-6)
+    train = random_interactions(rng, 20, n_items)
+    w, items = rng.normal(size=dim).astype(np.float32), rng.normal(size=(n_items, dim)).astype(np.float32)
+    places = scoring.places_of(train.users, train.indices, n_items)
+    mirror = scoring.mirror_of(np.zeros_like(items), places)
+    for item in range(n_items):
+        scoring.update_mirror(mirror, item, items[item])
+    np.testing.assert_array_equal(mirror.tiles, scoring.mirror_of(items, places).tiles)
+    x = np.empty(-(-n_items // scoring.TILE) * scoring.TILE, np.float32)
+    for tile in range(len(x) // scoring.TILE):
+        scoring.score_tile(w, mirror.tiles, tile, x[tile * scoring.TILE : (tile + 1) * scoring.TILE])
+    np.testing.assert_allclose(x[places.of_items], items @ w, rtol=1e-4, atol=1e-5)
+    assert (np.diff(train.popularity[places.items]) <= 0).all()
+
+
+def test_the_early_proof_never_changes_the_choice_and_mostly_succeeds():
+    """Real-valued factors of a trained model, where the shortcut works, against the reference, which has none."""
+    split = bn.split(bn.synthetic(150, 400, seed=2), test=0.2, seed=0)
+    scorer = bn.fit(bn.MF(dim=16, learning_rate=0.05), split, bn.RNS(), epochs=20, progress=False).scorer
+    proved = []
+    for weight in (0.1, 5.0):
+        for prior in (bn.PopularityPrior(), bn.FlatPrior(0.02), bn.FlatPrior(0.3)):
+            sampler = bn.BNS(weight=weight, prior=prior).prepare(split.train, rng=stream(0, "memory"))
+            batch = batch_of(split.train, scorer, stream(0, "draws"), size=1500)
+            drawn, rule = sampler.draws(batch), sampler.rule(batch)
+            compiled = compiled_choice(rule, drawn, batch)[0]
+            np.testing.assert_array_equal(compiled, reference.choose_batch(rule, drawn, batch))
+            proved.append(early_proofs(rule, drawn, batch) / 1500)
+    assert proved[3] > 0.6  # the paper's weight and prior
+    assert min(proved) > 0  # and every other setting comes to use it too
+
+
+def early_proofs(rule, drawn, batch) -> int:
+    train, vectors = batch.train, batch.scorer.embeddings()
+    mirror = scoring.mirror_of(vectors.items, scoring.places_of(train.users, train.indices, train.n_items))
+    factors = sequential.Factors(vectors.users, vectors.items, mirror)
+    x = np.empty(train.n_items + scoring.TILE, np.float32)
+    found = 0
+    for b, (user, positive) in enumerate(zip(batch.users, batch.positives, strict=True)):
+        example = sequential.Example(b, user, positive, 0, train.indptr[user], train.indptr[user + 1])
+        promising = sequential.most_promising(drawn.candidates[b], drawn.priors[b], rule, example, factors, x)
+        found += sequential.sweep(promising, rule.over_all, example, factors, x)
+    return found
 
 
 @settings(max_examples=100, deadline=None)
@@ -174,7 +198,7 @@ def test_counts_are_exact_with_ties_infinities_and_absent_scores(values, m, seed
     candidates = rng.choice(x, m)
     x[rng.random(len(x)) < 0.2] = np.nan
     counts = np.empty(m, np.int64)
-    sequential.count_at_most(x, candidates, counts)
+    choices.count_at_most(x, candidates, counts)
     assert counts.tolist() == [(x <= value).sum() for value in candidates]
 
 

@@ -7,21 +7,24 @@ anything else, 130 interrupted.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
 from bayesneg import __version__
 from bayesneg.cli import data, runs, training
 from bayesneg.cli.output import say
+from bayesneg.cli.sampler_help import WithSamplers
 from bayesneg.errors import BayesnegError
 
 app = typer.Typer(
     name="bayesneg",
-    help="Negative sampling for implicit-feedback recommendation: train, compare and judge samplers.",
     no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode=None,
+    rich_markup_mode="rich",
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -33,7 +36,9 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _options(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show it."),
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
 ) -> None:
     """Negative sampling for implicit-feedback recommendation: train, compare and judge samplers.
 
@@ -43,7 +48,7 @@ def _options(
     """
 
 
-app.command()(training.train)
+app.command(cls=WithSamplers)(training.train)
 app.command()(training.compare)
 app.command()(runs.evaluate)
 app.command()(runs.recommend)
@@ -51,13 +56,23 @@ app.command()(runs.report)
 app.add_typer(data.app, name="data")
 
 
-def main() -> None:
-    """Run the command; the user's mistakes end in one sentence and exit code 2."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command and exit; the user's mistakes end in one sentence and exit code 2."""
+    sys.exit(_status(arguments))
+
+
+def _status(arguments: Sequence[str] | None) -> int:
     try:
-        app()
+        return app(arguments, prog_name="bayesneg", standalone_mode=False) or 0
+    except typer.TyperException as error:  # the arguments are not those of the command
+        if message := error.format_message():
+            say(f"error: {message.rstrip('.')}; see bayesneg … --help")
+        return 2
     except BayesnegError as error:
         say(f"error: {error}")
-        sys.exit(2)
-    except KeyboardInterrupt:
-        say("interrupted; a run begun with --out goes on where it stood with the same command and --resume")
-        sys.exit(130)
+        return 2
+    except OSError as error:
+        if error.filename is None:
+            raise
+        say(f"error: {error.filename}: {error.strerror}")
+        return 2

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from bayesneg.cli import options as opt
-from bayesneg.cli.output import number, say, show_json, show_table
+from bayesneg.cli.groups import command
+from bayesneg.cli.output import say, show_json, show_table
+from bayesneg.report.names import number
 
-app = typer.Typer(help="List, fetch and describe datasets.", no_args_is_help=True, rich_markup_mode=None)
-Name = Annotated[str, typer.Argument(help="ml-100k or ml-1m")]
+if TYPE_CHECKING:
+    from bayesneg.data.interactions import Interactions
+
+app = typer.Typer(help="List, fetch and describe datasets.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(metavar="NAME", help="ml-100k or ml-1m")]
+QUANTILES = {"least": 0.0, "median": 0.5, "most": 1.0}
 
 
 @app.command("list")
@@ -60,34 +65,28 @@ def get(name: Name, data_dir: opt.DataDir = None, json: opt.Json = False) -> Non
 
 
 @app.command()
-def describe(
-    data: opt.Data,
-    user_column: opt.UserColumn = None,
-    item_column: opt.ItemColumn = None,
-    rating_column: opt.RatingColumn = None,
-    time_column: opt.TimeColumn = None,
-    user_columns: opt.UserColumns = None,
-    separator: opt.Separator = None,
-    header: opt.Header = None,
-    min_rating: opt.MinRating = None,
-    data_dir: opt.DataDir = None,
-    json: opt.Json = False,
-) -> None:
+@command
+def describe(reading: opt.Reading, json: opt.Json = False) -> None:
     """What is in a dataset: counts, density, how skewed it is, what is known about users.
 
     \b
-    Example:
+    Examples:
+      bayesneg data describe ml-100k
       bayesneg data describe clicks.csv --user-column customer
     """
-    from bayesneg.data.load import load
+    facts = _facts(reading.load())
+    if json:
+        show_json(facts)
+    else:
+        show_table(facts["name"], ("", ""), [(key.replace("_", " "), _text(value)) for key, value in facts.items()])
 
-    columns = opt.column_options(
-        user_column, item_column, rating_column, time_column, user_columns, separator, header, min_rating
-    )
-    found = load(data, data_dir=data_dir, **columns)
+
+def _facts(found: Interactions) -> dict[str, Any]:
+    import numpy as np
+
     per_user, per_item = found.counts, np.sort(found.popularity)[::-1]
     head = per_item[: max(1, found.n_items // 10)].sum() / len(found)
-    facts = {
+    return {
         "name": found.name,
         "interactions": len(found),
         "users": found.n_users,
@@ -103,16 +102,9 @@ def describe(
         "truth_known": found.truth is not None,
         "fingerprint": found.fingerprint,
     }
-    if json:
-        show_json(facts)
-    else:
-        show_table(found.name, ("", ""), [(key.replace("_", " "), _text(value)) for key, value in facts.items()])
 
 
-QUANTILES = {"least": 0.0, "median": 0.5, "most": 1.0}
-
-
-def _text(value: object) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {item:,.0f}" for key, item in value.items())
     if isinstance(value, bool):

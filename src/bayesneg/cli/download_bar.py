@@ -1,7 +1,8 @@
-"""A bar for bytes."""
+"""A bar for bytes, once there are any; a log gets no bar."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -11,7 +12,10 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 @contextmanager
 def download_bar(name: str) -> Iterator[Callable[[int, int | None], None]]:
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as display:
-        task = display.add_task(name, total=None)
-        yield lambda done, total: display.update(task, completed=done, total=total)
+        task = display.add_task(name, total=None, visible=False)
+        yield lambda done, total: display.update(task, completed=done, total=total, visible=True)

@@ -2,84 +2,147 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
+from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 
-READING, SPLITTING, TRAINING = "Reading", "Splitting", "Training"
+READING, SPLITTING, TRAINING = "Reading DATA", "Holding out", "Training"
 
-Data = Annotated[str, typer.Argument(help="synthetic, ml-100k, ml-1m, yahoo-r3, kuairec, …, or a file or folder")]
-UserColumn = Annotated[str | None, typer.Option(help="name of the user column", rich_help_panel=READING)]
-ItemColumn = Annotated[str | None, typer.Option(help="name of the item column", rich_help_panel=READING)]
-RatingColumn = Annotated[str | None, typer.Option(help="name of the rating column", rich_help_panel=READING)]
-TimeColumn = Annotated[str | None, typer.Option(help="name of the time column", rich_help_panel=READING)]
-UserColumns = Annotated[str | None, typer.Option(help="user columns to keep for group priors, comma-separated")]
-Separator = Annotated[str | None, typer.Option(help="between fields; guessed unless given")]
-Header = Annotated[bool | None, typer.Option("--header/--no-header", help="first line names the columns; guessed")]
-MinRating = Annotated[float | None, typer.Option(help="keep only rows rated so or higher")]
-DataDir = Annotated[Path | None, typer.Option(help="where built-in datasets lie; BAYESNEG_DATA unless given")]
-UserFile = Annotated[Path | None, typer.Option(help="a table of users with their columns, beside --test")]
-TestFile = Annotated[Path | None, typer.Option("--test", help="a given test part; DATA is then the training part")]
-TestShare = Annotated[float | None, typer.Option(help="share held out for testing; 0.2 unless given")]
-SplitBy = Annotated[str, typer.Option(help="interaction, user, last or time: which interactions are held out")]
-SplitSeed = Annotated[int, typer.Option(help="seed of the split")]
-Validation = Annotated[
-    float | None,
-    typer.Option(help="share of training set aside to choose the epoch; 0.1 with --select best, 0 with last"),
+Model = Annotated[str, typer.Option(metavar="NAME", help="mf, matrix factorization", rich_help_panel=TRAINING)]
+Epochs = Annotated[int, typer.Option(help="passes over the training interactions", rich_help_panel=TRAINING)]
+EvaluateEvery = Annotated[
+    int, typer.Option(help="rank and record every so many epochs, and after the last", rich_help_panel=TRAINING)
 ]
-Select = Annotated[
-    str, typer.Option(help="epoch to report: best on validation data, or last (the paper's). Never chosen on test data")
-]
-ModelName = Annotated[str, typer.Option("--model", help="mf")]
-Epochs = Annotated[int, typer.Option(help="passes over the training interactions")]
-EvaluateEvery = Annotated[int, typer.Option(help="rank and record every so many epochs")]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", help="a setting of the model or sampler, key=value; may be repeated")
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="a setting of the model, or of every sampler that has it; may be repeated",
+        rich_help_panel=TRAINING,
+    ),
+]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(
+        help="where built-in datasets lie",
+        show_default="BAYESNEG_DATA, or ~/.local/share/bayesneg",
+        rich_help_panel=READING,
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout, and nothing else there")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="no progress bars")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="no progress on stderr")]
+
+
+def _reading(help: str, *, default: str | bool = True) -> Any:
+    return typer.Option(help=help, show_default=default, rich_help_panel=READING)
+
+
+def _splitting(help: str, *names: str, default: str | bool = True) -> Any:
+    return typer.Option(*names, help=help, show_default=default, rich_help_panel=SPLITTING)
 
 
 @dataclass(frozen=True)
-class DataChoice:
-    """DATA and everything said about how to read and split it."""
+class Reading:
+    """DATA and how it is read."""
 
-    source: str
-    columns: dict[str, Any]
-    data_dir: Path | None
-    user_file: Path | None
-    test_file: Path | None
-    test_share: float | None
-    by: str
-    seed: int
-    validation: float | None
-    select: str
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="synthetic, ml-100k, ml-1m, yahoo-r3, kuairec, gowalla, yelp2018, or a file or folder of your own "
+            "(CSV, TSV, ::, Parquet, adjacency lists)",
+        ),
+    ]
+    user_column: Annotated[str | None, _reading("name or position (from 0) of the user column", default="guessed")] = (
+        None
+    )
+    item_column: Annotated[str | None, _reading("of the item column", default="guessed")] = None
+    rating_column: Annotated[str | None, _reading("of the rating column", default="guessed")] = None
+    time_column: Annotated[str | None, _reading("of the time column", default="guessed")] = None
+    user_columns: Annotated[str | None, _reading("columns about users to keep for group priors, comma-separated")] = (
+        None
+    )
+    separator: Annotated[str | None, _reading("between fields, such as ; or \\t", default="guessed")] = None
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            "--header/--no-header",
+            help="the first line names the columns",
+            show_default="guessed",
+            rich_help_panel=READING,
+        ),
+    ] = None
+    min_rating: Annotated[float | None, _reading("keep only rows rated so or higher", default="all rows")] = None
+    data_dir: DataDir = None
 
-    def split(self) -> Split:
-        from bayesneg.data.given import read_split
+    def load(self) -> Interactions:
         from bayesneg.data.load import load
+
+        return load(self.data, data_dir=self.data_dir, **self.columns)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """As the keywords of ``load``; a column given as a number is a position."""
+        return {
+            "user_column": _column(self.user_column),
+            "item_column": _column(self.item_column),
+            "rating_column": _column(self.rating_column),
+            "time_column": _column(self.time_column),
+            "user_columns": None if self.user_columns is None else _names(self.user_columns),
+            "separator": None if self.separator is None else self.separator.replace("\\t", "\t"),
+            "header": self.header,
+            "min_rating": self.min_rating,
+        }
+
+
+@dataclass(frozen=True)
+class Splitting:
+    """What is held out, and the epoch it lets one choose."""
+
+    select: Annotated[
+        str, _splitting("epoch to report: best on validation data, or last (as the paper); test data never choose")
+    ] = "best"
+    validation: Annotated[
+        float | None,
+        _splitting("share of training set aside to choose the epoch", default="0.1 with --select best, else 0"),
+    ] = None
+    test: Annotated[Path | None, _splitting("a given test part; DATA is then the training part")] = None
+    test_share: Annotated[
+        float | None, _splitting("share held out for testing", default="0.2; with --split-by last the last 1")
+    ] = None
+    split_by: Annotated[
+        str, _splitting("interaction (a random share of all), user (of each user's), last or time (the newest)")
+    ] = "interaction"
+    split_seed: Annotated[int, _splitting("seed of the split, the same for every run")] = 0
+    user_file: Annotated[Path | None, _splitting("with --test: a table of users and their columns")] = None
+
+    def split(self, reading: Reading) -> Split:
+        from bayesneg.data.given import read_split
         from bayesneg.data.splits import split
 
-        if self.test_file is not None:
-            if self.test_share is not None or self.by != "interaction":
+        if self.test is not None:
+            if self.test_share is not None or self.split_by != "interaction":
                 raise InputError("--test gives the test part; drop --test-share and --split-by, or drop --test")
-            return read_split(
-                self.source,
-                self.test_file,
-                validation=self._validation,
-                seed=self.seed,
-                user_file=self.user_file,
-                **self.columns,
-            )
+            share, seed = self._validation, self.split_seed
+            own = reading.columns
+            return read_split(reading.data, self.test, validation=share, seed=seed, user_file=self.user_file, **own)
         if self.user_file is not None:
             raise InputError("--user-file goes with --test; a table's own user columns are kept with --user-columns")
-        data = load(self.source, data_dir=self.data_dir, **self.columns)
-        return split(data, test=self.test_share, validation=self._validation, by=self.by, seed=self.seed)
+        return split(
+            reading.load(),
+            test=self.test_share,
+            validation=self._validation,
+            by=self.split_by,
+            seed=self.split_seed,
+        )
 
     @property
     def selection(self) -> Literal["last", "best"]:
@@ -98,28 +161,18 @@ class DataChoice:
         return 0.1 if self.selection == "best" else 0.0
 
 
-def column_options(
-    user_column: str | None,
-    item_column: str | None,
-    rating_column: str | None,
-    time_column: str | None,
-    user_columns: str | None,
-    separator: str | None,
-    header: bool | None,
-    min_rating: float | None,
-) -> dict[str, Any]:
-    """As the keywords of ``load``; a column given as a number is a position."""
-    return {
-        "user_column": _column(user_column),
-        "item_column": _column(item_column),
-        "rating_column": _column(rating_column),
-        "time_column": _column(time_column),
-        "user_columns": None if user_columns is None else [name.strip() for name in user_columns.split(",")],
-        "separator": None if separator is None else separator.replace("\\t", "\t"),
-        "header": header,
-        "min_rating": min_rating,
-    }
+def check_file(path: Path, option: str) -> None:
+    """Before any work: a file can be written there."""
+    folder = path.resolve().parent
+    if path.is_dir() or not folder.is_dir():
+        raise InputError(f"{option} {path} must be a file in an existing folder")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise InputError(f"{option} {path} cannot be written; choose another place")
 
 
 def _column(text: str | None) -> str | int | None:
     return int(text) if text is not None and text.isdecimal() else text
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from bayesneg.runs.record import jsonable
 
@@ -20,24 +20,24 @@ def say(text: str) -> None:
 
 
 def show_json(value: Any) -> None:
-    """The one JSON object on stdout."""
-    typer.echo(json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False))
+    """The one JSON object on stdout; ASCII, so that every terminal and pipe can take it."""
+    typer.echo(json.dumps(jsonable(value), allow_nan=False))
 
 
-def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table on stderr; the first column is text, the others numbers."""
+def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, n_text: int = 1) -> None:
+    """A table on stderr; the first ``n_text`` columns are text, the others numbers."""
     console = Console(stderr=True)
-    table = Table(title=title, title_justify="left")
+    table = Table(title=Text(title), title_justify="left", show_header=any(columns))
     for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place == 0 else "right", no_wrap=place > 0)
+        is_text = place < n_text
+        table.add_column(Text(column), justify="left" if is_text else "right", no_wrap=not is_text)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(Text(cell) for cell in row))  # as Text: an id such as [rec] is no markup
     if not console.is_terminal:
         console.width = max(console.width, 160)
     console.print(table)
 
 
-def number(value: float | None) -> str:
-    if value is None or not math.isfinite(value):
-        return "–"
-    return f"{value:.4f}" if abs(value) < 10 else f"{value:,.1f}"
+def counted(count: int, one: str, many: str) -> str:
+    """``1 user has …``, ``2,000 users have …``."""
+    return f"{count:,} {one if count == 1 else many}"

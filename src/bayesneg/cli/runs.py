@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from bayesneg.cli import options as opt
-from bayesneg.cli.output import number, say, show_json, show_table
-from bayesneg.cli.tables import show_metrics
-from bayesneg.errors import InputError
+from bayesneg.cli.output import counted, say, show_json, show_table
+from bayesneg.cli.tables import show_report
+from bayesneg.errors import BayesnegError, InputError
+from bayesneg.report.names import number
 
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="a folder that train --out or compare --out wrote")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="a run folder that train --out or compare --out wrote")]
 
 
 def evaluate(
     run: RunFolder,
     k: Annotated[
-        str | None, typer.Option("-k", "--k", help="list lengths, comma-separated; 5,10,20 unless given")
+        str | None, typer.Option("-k", "--k", metavar="N,N,…", help="list lengths", show_default="5,10,20")
     ] = None,
     part: Annotated[str, typer.Option(help="test or validation")] = "test",
     per_user: Annotated[Path | None, typer.Option(help="also write one row per user to this CSV file")] = None,
     json: opt.Json = False,
 ) -> None:
-    """Rank the full catalogue with a finished run and print every metric with its interval over users.
+    """Rank the full catalogue with a finished run: every metric, with its interval over users.
 
     \b
     Example:
@@ -32,22 +35,25 @@ def evaluate(
     """
     from bayesneg.runs.run import load_run
 
-    if per_user is not None and not per_user.resolve().parent.is_dir():
-        raise InputError(f"--per-user {per_user} must be a file in an existing folder")
-    found = load_run(run).evaluate(k=None if k is None else _lengths(k), part=part)
+    if per_user is not None:
+        opt.check_file(per_user, "--per-user")
+    lengths = None if k is None else _lengths(k)
+    with _reading(run):
+        loaded = load_run(run)
+    found = loaded.evaluate(k=lengths, part=part)
     if per_user is not None:
         found.per_user.write_csv(per_user)
         say(f"one row per user in {per_user}")
     if json:
-        show_json(found.to_dict())
+        show_json({"run": str(run), **found.to_dict()})
     else:
-        show_metrics(found)
+        show_report(found)
 
 
 def recommend(
     run: RunFolder,
-    user: Annotated[str, typer.Option(help="a user id as it stands in the data")],
-    k: Annotated[int, typer.Option("-k", "--k", help="how many items")] = 10,
+    user: Annotated[str, typer.Option(metavar="ID", help="a user as named in the data")],
+    k: Annotated[int, typer.Option("-k", "--k", metavar="N", help="how many items")] = 10,
     json: opt.Json = False,
 ) -> None:
     """The best items a user has not chosen yet.
@@ -58,18 +64,29 @@ def recommend(
     """
     from bayesneg.runs.run import load_run
 
-    best = load_run(run).recommend(user, k=k)
+    with _reading(run):
+        loaded = load_run(run)
+    best = loaded.recommend(user, k=k)
+    train = loaded.split.train
+    n_known = int(train.counts[train.user_number(user)])
+    if n_known == 0:
+        say(f"user {user} has no training interactions: nothing was learned about it, and this list says little")
+    if len(best) < k:
+        say(f"user {user} has chosen all items but {len(best):,}")
     if json:
-        show_json({"user": user, "items": [{"item": item, "score": score} for item, score in best]})
+        items = [{"item": item, "score": score} for item, score in best]
+        show_json({"user": user, "n_training_interactions": n_known, "items": items})
     else:
         rows = [(str(place), str(item), number(score)) for place, (item, score) in enumerate(best, 1)]
-        show_table(f"for user {user}", ("", "item", "score"), rows)
+        show_table(f"for user {user}", ("", "item", "score"), rows, n_text=2)
 
 
 def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="run folders, or folders of run folders")],
     output: Annotated[Path, typer.Option("-o", "--output", help="the HTML file to write")] = Path("report.html"),
-    title: Annotated[str | None, typer.Option(help="heading of the report")] = None,
+    title: Annotated[
+        str | None, typer.Option(help="heading of the report", show_default="made from the records")
+    ] = None,
     json: opt.Json = False,
 ) -> None:
     """One HTML file with tables and curves, made from the records of finished runs.
@@ -81,18 +98,32 @@ def report(
     from bayesneg.report.html import write_report
     from bayesneg.runs.folder import find_runs, read_record
 
-    records = [read_record(folder) for path in runs for folder in find_runs(path)]
-    if not output.resolve().parent.is_dir():
-        raise InputError(f"-o {output} must be a file in an existing folder")
+    opt.check_file(output, "-o")
+    folders = {folder.resolve(): folder for path in runs for folder in find_runs(path)}  # each run once
+    records = []
+    for folder in folders.values():
+        with _reading(folder):
+            records.append(read_record(folder))
     written = write_report(records, output, title=title)
     if json:
         show_json({"report": str(written), "n_runs": len(records)})
     else:
-        say(f"report of {len(records)} run{'s' if len(records) > 1 else ''}: {written.resolve()}")
+        say(f"report of {counted(len(records), 'run', 'runs')}: {written.resolve()}")
+
+
+@contextmanager
+def _reading(run: Path) -> Iterator[None]:
+    """Files of a run that are missing or spoiled are the user's to mend, whichever reader stumbles over them."""
+    try:
+        yield
+    except BayesnegError:
+        raise
+    except Exception as error:
+        raise InputError(f"{run}: the run is damaged, train it again ({type(error).__name__}: {error})") from error
 
 
 def _lengths(text: str) -> list[int]:
     try:
-        return [int(part) for part in text.split(",")]
+        return [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
         raise InputError(f"-k must be whole numbers separated by commas, got {text!r}") from None

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from bayesneg.cli.output import number, say, show_table
+from bayesneg.cli.output import counted, say, show_table
 from bayesneg.evaluation.results import Report
+from bayesneg.report.names import number
 from bayesneg.report.summary import Estimate, estimate, final_keys, summarise
-from bayesneg.runs.record import RunRecord
+from bayesneg.runs.record import RunRecord, is_number
 
 SHOWN = ("ndcg", "precision", "recall")  # what fits a narrow terminal; the report has every metric
 QUALITY = ("tnr", "tnr_uniform", "tnr_true", "tnr_uniform_true", "inf", "inf_true")
+ODD = {  # key of a record's data facts → singular, plural
+    "n_duplicates": ("repeated pair was collapsed", "repeated pairs were collapsed"),
+    "n_below_min_rating": ("row below --min-rating was dropped", "rows below --min-rating were dropped"),
+    "n_test_only_users": (
+        "user occurs only in test: nothing could be learned about it",
+        "users occur only in test: nothing could be learned about them",
+    ),
+    "n_test_only_items": ("item occurs only in test", "items occur only in test"),
+    "n_users_without_negatives": (
+        "user chose every item: it has no negatives and was skipped",
+        "users chose every item: they have no negatives and were skipped",
+    ),
+    "n_users_short_of_candidates": (
+        "user has fewer unseen items than the sampler wants: it took all there are",
+        "users have fewer unseen items than the sampler wants: it took all there are",
+    ),
+}
 
 
 def show_comparison(records: Sequence[RunRecord]) -> None:
@@ -31,7 +51,8 @@ def show_comparison(records: Sequence[RunRecord]) -> None:
     title = f"{records[0].dataset}: mean ± 95% interval over {_over(rows[0].values[main])}, * best"
     show_table(title, ("sampler", *keys, f"{main} − {rows[0].label}"), table)
     chosen = "the last epoch" if records[0].select == "last" else "the epoch that was best on validation data"
-    say(f"reported: {chosen}; differences are paired by seed")
+    say(f"reported: {chosen}; differences are paired by {rows[0].values[main].over}")
+    _say_odd(records[0].data)
 
 
 def show_quality(records: Sequence[RunRecord]) -> None:
@@ -46,41 +67,44 @@ def show_quality(records: Sequence[RunRecord]) -> None:
 
 
 def show_run(record: RunRecord) -> None:
-    keys = list(record.final)
-    rows = [(key, number(record.final[key]), _interval(record, key)) for key in keys]
-    where = "last epoch" if record.select == "last" else "best on validation data"
+    where = "last" if record.select == "last" else "best on validation data"
     note = ", sees test labels" if record.uses_test_labels else ""
-    show_table(f"{record.label} on {record.dataset}, epoch {record.reported_epoch} ({where}){note}", HEADS, rows)
+    title = f"{record.label} on {record.dataset}, epoch {record.reported_epoch} ({where}){note}"
+    _show_metrics(title, record.final, record.intervals)
     show_quality([record])
-    for key, what in ODD.items():
-        if count := record.data.get(key, 0):
-            say(f"{count:,} {what}")
+    _say_odd(record.data)
 
 
-HEADS = ("metric", "mean", "95% over users")
-ODD = {
-    "n_duplicates": "repeated pairs were collapsed",
-    "n_below_min_rating": "rows below --min-rating were dropped",
-    "n_test_only_users": "users occur only in test: nothing could be learned about them",
-    "n_test_only_items": "items occur only in test",
-    "n_users_without_negatives": "users chose every item: they have no negatives and were skipped",
-    "n_users_short_of_candidates": "users have fewer unseen items than the sampler wants: it took all they have",
-}
+def show_report(report: Report) -> None:
+    intervals = {key: report.interval(key) for key in report.values}
+    _show_metrics(f"{report.part}: {counted(report.n_users, 'user', 'users')}", report.mean, intervals)
 
 
-def show_metrics(report: Report) -> None:
-    rows = []
-    for key, mean in report.mean.items():
-        low, high = report.interval(key) if key in report.values else (float("nan"), float("nan"))
-        rows.append((key, number(mean), f"{number(low)} to {number(high)}" if key in report.values else ""))
-    show_table(f"{report.part}: {report.n_users:,} users", HEADS, rows)
+def _show_metrics(title: str, means: Mapping[str, float | None], intervals: Mapping[str, Any]) -> None:
+    """Rows metrics, columns list lengths."""
+    lengths = list(dict.fromkeys(key.partition("@")[2] for key in means if "@" in key))
+    names = list(dict.fromkeys(key.partition("@")[0] for key in means))
+
+    def cell(key: str) -> str:
+        low, high = intervals.get(key) or (None, None)
+        return _mean(_estimate(means[key], low, high)) if key in means else ""
+
+    rows = [(name, *(cell(f"{name}@{length}") for length in lengths)) for name in names if name not in means]
+    alone = [(name, *[""] * (len(lengths) - 1), cell(name)) for name in names if name in means]
+    show_table(title, ("mean ±95%", *(f"@{length}" for length in lengths)), [*rows, *alone])
 
 
-def _interval(record: RunRecord, key: str) -> str:
-    low, high = record.intervals.get(key) or (None, None)
-    if low is None or high is None:
-        return ""
-    return f"{number(low)} to {number(high)}"
+def _estimate(mean: float | None, low: float | None, high: float | None) -> Estimate:
+    value = math.nan if mean is None else mean
+    if low is None or high is None or not (is_number(low) and is_number(high)):
+        return Estimate(value)
+    return Estimate(value, low, high, "users")
+
+
+def _say_odd(facts: Mapping[str, Any]) -> None:
+    for key, (one, many) in ODD.items():
+        if count := facts.get(key, 0):
+            say(counted(count, one, many))
 
 
 def _mean(value: Estimate, *, best: bool = False) -> str:

@@ -8,163 +8,150 @@ from typing import Annotated
 import typer
 
 from bayesneg.cli import options as opt
+from bayesneg.cli.groups import command
+from bayesneg.cli.interrupt import resumable, say_interrupted
 from bayesneg.cli.output import say, show_json
 from bayesneg.cli.tables import show_comparison, show_quality, show_run
 from bayesneg.errors import InputError
 
 
+@command
 def train(
-    data: opt.Data,
-    sampler: Annotated[str, typer.Option(help="rns, pns, aobpr, dns, srns, bns, … or file.py:Class")] = "bns",
-    model: opt.ModelName = "mf",
+    *,
+    sampler: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="rns, pns, aobpr, dns, srns, bns and its variants, or file.py:Class; all are listed below",
+            rich_help_panel=opt.TRAINING,
+        ),
+    ] = "bns",
     settings: opt.Settings = None,
+    model: opt.Model = "mf",
     epochs: opt.Epochs = 100,
-    seed: Annotated[int, typer.Option(help="of the initial vectors, the order and every draw")] = 0,
-    select: opt.Select = "best",
-    out: Annotated[Path | None, typer.Option(help="folder to record the run in; needed to resume it")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="go on with the run in --out")] = False,
+    seed: Annotated[
+        int, typer.Option(help="of the initial vectors, the order and every draw", rich_help_panel=opt.TRAINING)
+    ] = 0,
     evaluate_every: opt.EvaluateEvery = 1,
-    validation: opt.Validation = None,
-    test: opt.TestFile = None,
-    test_share: opt.TestShare = None,
-    split_by: opt.SplitBy = "interaction",
-    split_seed: opt.SplitSeed = 0,
-    user_column: opt.UserColumn = None,
-    item_column: opt.ItemColumn = None,
-    rating_column: opt.RatingColumn = None,
-    time_column: opt.TimeColumn = None,
-    user_columns: opt.UserColumns = None,
-    separator: opt.Separator = None,
-    header: opt.Header = None,
-    min_rating: opt.MinRating = None,
-    user_file: opt.UserFile = None,
-    data_dir: opt.DataDir = None,
+    out: Annotated[Path | None, typer.Option(help="new folder to record the run in")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="go on with the interrupted run in --out")] = False,
+    splitting: opt.Splitting,
+    reading: opt.Reading,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> None:
     """Train one model with one sampler, and say how good it is.
 
     \b
-    Example:
-      bayesneg train ml-100k --sampler bns --set candidates=10 --out runs/bns
-      bayesneg train clicks.csv --user-column customer --sampler dns:candidates=5 --json
+    Examples:
+      bayesneg train synthetic --sampler bns --epochs 30
+      bayesneg train ml-100k --set candidates=10 --out runs/bns
+      bayesneg train clicks.csv --user-column customer --sampler dns --json
     """
     from bayesneg.experiments.spec import SamplerSpec, build_model, sort_settings
+    from bayesneg.progress import epoch_bar
     from bayesneg.training import fit
 
     if resume and out is None:
         raise InputError("--resume needs --out, the folder of the run to go on with")
-    for_model, spec = sort_settings(settings or (), model, SamplerSpec.parse(sampler))
+    for_model, (spec,) = sort_settings(settings or (), model, [SamplerSpec.parse(sampler)])
     built = build_model(model, for_model)
-    columns = opt.column_options(
-        user_column, item_column, rating_column, time_column, user_columns, separator, header, min_rating
-    )
-    choice = opt.DataChoice(
-        data, columns, data_dir, user_file, test, test_share, split_by, split_seed, validation, select
-    )
-    selection = choice.selection
-    split = choice.split()
-    run = fit(
-        built,
-        split,
-        spec.build(split),
-        epochs=epochs,
-        seed=seed,
-        select=selection,
-        evaluate_every=evaluate_every,
-        label=spec.label,
-        out=out,
-        resume=resume,
-        progress=not quiet,
-    )
+    selection = splitting.selection
+    split = splitting.split(reading)
+    with resumable(out) as stopping, epoch_bar(not quiet, spec.label, epochs) as show:
+        run = fit(
+            built,
+            split,
+            spec.build(split),
+            epochs=epochs,
+            seed=seed,
+            select=selection,
+            evaluate_every=evaluate_every,
+            label=spec.label,
+            out=out,
+            resume=resume,
+            progress=stopping(show),
+        )
     if json:
         show_json({**run.record.to_dict(), "out": None if out is None else str(out)})
-    else:
-        show_run(run.record)
-        if out is not None:
-            say(f"recorded in {out}; next: bayesneg report {out} -o report.html")
+        return
+    show_run(run.record)
+    if out is not None:
+        say(f"recorded in {out}; next: bayesneg report {out} -o report.html")
 
 
+@command
 def compare(
-    data: opt.Data,
+    *,
     samplers: Annotated[
-        str, typer.Option(help="comma-separated; settings after colons: dns:candidates=5")
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="comma-separated, settings after colons: rns,dns:candidates=5; bayesneg train --help lists them all",
+            rich_help_panel=opt.TRAINING,
+        ),
     ] = "rns,dns,bns",
-    seeds: Annotated[int, typer.Option(help="runs per sampler, seeds 0, 1, …")] = 5,
-    model: opt.ModelName = "mf",
+    seeds: Annotated[int, typer.Option(help="runs per sampler, seeds 0, 1, …", rich_help_panel=opt.TRAINING)] = 5,
     settings: opt.Settings = None,
+    model: opt.Model = "mf",
     epochs: opt.Epochs = 100,
-    select: opt.Select = "best",
+    evaluate_every: opt.EvaluateEvery = 1,
+    jobs: Annotated[
+        int | None,
+        typer.Option(help="runs at a time", show_default="one per core", rich_help_panel=opt.TRAINING),
+    ] = None,
     report: Annotated[Path, typer.Option(help="the HTML report to write")] = Path("report.html"),
     out: Annotated[Path | None, typer.Option(help="folder for one run folder per sampler and seed")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="keep what is finished in --out and go on")] = False,
-    jobs: Annotated[int | None, typer.Option(help="runs at a time; as many as there are cores")] = None,
-    evaluate_every: opt.EvaluateEvery = 1,
-    validation: opt.Validation = None,
-    test: opt.TestFile = None,
-    test_share: opt.TestShare = None,
-    split_by: opt.SplitBy = "interaction",
-    split_seed: opt.SplitSeed = 0,
-    user_column: opt.UserColumn = None,
-    item_column: opt.ItemColumn = None,
-    rating_column: opt.RatingColumn = None,
-    time_column: opt.TimeColumn = None,
-    user_columns: opt.UserColumns = None,
-    separator: opt.Separator = None,
-    header: opt.Header = None,
-    min_rating: opt.MinRating = None,
-    user_file: opt.UserFile = None,
-    data_dir: opt.DataDir = None,
+    splitting: opt.Splitting,
+    reading: opt.Reading,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> None:
     """Compare samplers over several seeds: a table with intervals, and an HTML report.
 
     \b
-    Example:
+    Examples:
       bayesneg compare synthetic --samplers rns,dns,bns --seeds 3 --epochs 40
-      bayesneg compare ml-100k --samplers rns,dns:candidates=5,bns:weight=2 --set dim=64 --report ml.html
+      bayesneg compare ml-100k --samplers rns,bns,my.py:Mine --set dim=64
+      bayesneg compare clicks.csv --samplers dns,dns:candidates=5 --out runs
     """
     from bayesneg.experiments.compare import compare as run_all
-    from bayesneg.experiments.spec import SamplerSpec, build_model, sort_settings
+    from bayesneg.experiments.spec import build_model, parse_samplers, sort_settings
     from bayesneg.report.html import write_report
 
-    specs = [SamplerSpec.parse(text) for text in samplers.split(",") if text.strip()]
-    if not specs:
-        raise InputError("--samplers names no sampler; for example --samplers rns,dns,bns")
-    if len({spec.label for spec in specs}) < len(specs):
-        raise InputError("--samplers names a sampler twice with the same settings")
     if resume and out is None:
         raise InputError("--resume needs --out, the folder of the runs to go on with")
-    if report.is_dir() or not report.resolve().parent.is_dir():
-        raise InputError(f"--report {report} must be a file in an existing folder")
-    for_model, _ = sort_settings(settings or (), model, specs[0])
+    opt.check_file(report, "--report")
+    for_model, specs = sort_settings(settings or (), model, parse_samplers(samplers))
     built = build_model(model, for_model)
-    columns = opt.column_options(
-        user_column, item_column, rating_column, time_column, user_columns, separator, header, min_rating
-    )
-    choice = opt.DataChoice(
-        data, columns, data_dir, user_file, test, test_share, split_by, split_seed, validation, select
-    )
-    selection = choice.selection
-    split = choice.split()
-    records = run_all(
-        split,
-        {spec.label: spec.build(split) for spec in specs},
-        model=built,
-        seeds=seeds,
-        epochs=epochs,
-        select=selection,
-        evaluate_every=evaluate_every,
-        jobs=jobs,
-        out=out,
-        resume=resume,
-        progress=not quiet,
-    )
+    labels = [spec.label for spec in specs]
+    if twice := {label for label in labels if labels.count(label) > 1}:
+        raise InputError(f"--samplers has {min(twice)} twice; give each once, or with other settings")
+    selection = splitting.selection
+    split = splitting.split(reading)
+    try:
+        records = run_all(
+            split,
+            {spec.label: spec.build(split) for spec in specs},
+            model=built,
+            seeds=seeds,
+            epochs=epochs,
+            select=selection,
+            evaluate_every=evaluate_every,
+            jobs=jobs,
+            out=out,
+            resume=resume,
+            progress=not quiet,
+        )
+    except KeyboardInterrupt:
+        say_interrupted(out)
+        raise
     written = write_report(records, report)
     if json:
-        show_json({"report": str(written), "runs": [record.to_dict() for record in records]})
-    else:
-        show_comparison(records)
-        show_quality(records)
-        say(f"report: {written.resolve()}")
+        runs = [record.to_dict() for record in records]
+        show_json({"report": str(written), "out": None if out is None else str(out), "runs": runs})
+        return
+    show_comparison(records)
+    show_quality(records)
+    say(f"report: {written.resolve()}")

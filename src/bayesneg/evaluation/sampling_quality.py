@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bayesneg.interfaces import NO_NEGATIVE, Sampled
-from bayesneg.kernels import labels
+from bayesneg.kernels import draws, labels
 from bayesneg.seeding import stream
 
 if TYPE_CHECKING:
@@ -149,7 +149,8 @@ def _sampled_tnr(train: Interactions, truth: Truth) -> float:
         return float("nan")
     rng = stream(0, "tnr_uniform_true")
     users = train.users[rng.choice(examples, SAMPLE_SIZE)].astype(np.int64)
-    items = labels.nth_absent(train.indptr, train.indices, users, rng.integers(0, n_unobserved[users]))
+    uniforms = rng.random((SAMPLE_SIZE, 1))
+    items = draws.uniform_candidates(users, train.indptr, train.indices, train.n_items, uniforms)[0][:, 0]
     n_false = sum(
         np.count_nonzero(truth.likes(users[start : start + PAIRS_AT_ONCE], items[start : start + PAIRS_AT_ONCE]))
         for start in range(0, SAMPLE_SIZE, PAIRS_AT_ONCE)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any, Literal
 
 from bayesneg.data.splits import Split
-from bayesneg.errors import InputError
+from bayesneg.errors import BayesnegError, InputError
 from bayesneg.interfaces import Model, NegativeSampler
 from bayesneg.models.mf import MF
 from bayesneg.progress import cell_bars
@@ -50,11 +50,16 @@ def compare(
     """
     chosen = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
     if not chosen:
-        raise InputError("seeds must be at least 1, or a list of them, got none")
+        raise InputError(f"seeds must be at least 1, or a list of them, got {seeds!r}")
     if not samplers:
         raise InputError("samplers must name at least one sampler, got none")
-    if jobs is not None and jobs < 1:
-        raise InputError(f"jobs must be at least 1, got {jobs}")
+    for name, count in (("epochs", epochs), ("evaluate_every", evaluate_every), ("jobs", 1 if jobs is None else jobs)):
+        if count < 1:
+            raise InputError(f"{name} must be at least 1, got {count}")
+    cells = [(label, sampler, seed, _cell(out, label, seed)) for label, sampler in samplers.items() for seed in chosen]
+    folders = [folder for *_, folder in cells if folder is not None]
+    _check_places(folders, resume)
+    new = [folder for folder in folders if not files.holds_run(folder)]
     stop = Event()
     with cell_bars(progress, list(samplers), len(chosen) * epochs) as advance:
         one = partial(
@@ -68,18 +73,17 @@ def compare(
             advance=advance,
             stop=stop,
         )
-        cells = [
-            (label, sampler, seed, _cell(out, label, seed)) for label, sampler in samplers.items() for seed in chosen
-        ]
-        _check_free(cells, resume)
         with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
-            running = [pool.submit(one, *cell) for cell in cells]
             try:
-                return [run.result() for run in running]
-            except BaseException:
+                running = [pool.submit(one, *cell) for cell in cells]
+                _wait(running)
+            except BaseException as error:
                 stop.set()
                 pool.shutdown(wait=True, cancel_futures=True)
+                if isinstance(error, BayesnegError):
+                    _remove_unfinished(new)
                 raise
+        return [run.result() for run in running]
 
 
 def _one(
@@ -100,35 +104,63 @@ def _one(
     def show(line: dict[str, Any]) -> None:
         advance(label, line)
         if stop.is_set():
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt  # between two epochs, so that the checkpoint is whole
 
-    run = fit(
-        model,
-        split,
-        sampler,
-        epochs=epochs,
-        seed=seed,
-        select=select,
-        evaluate_every=evaluate_every,
-        label=label,
-        out=out,
-        resume=resume and out is not None,
-        progress=show,
-    )
+    try:
+        run = fit(
+            model,
+            split,
+            sampler,
+            epochs=epochs,
+            seed=seed,
+            select=select,
+            evaluate_every=evaluate_every,
+            label=label,
+            out=out,
+            resume=resume and out is not None,
+            progress=show,
+        )
+    except BayesnegError as error:
+        error.args = (f"{label}, seed {seed}: {error}",)
+        raise
     return run.record
+
+
+def _wait(running: Sequence[Future[RunRecord]]) -> None:
+    """Until all are done; the first that fails raises at once, whichever it is."""
+    for run in as_completed(running):
+        run.result()
 
 
 def _cell(out: str | Path | None, label: str, seed: int) -> Path | None:
     if out is None:
         return None
-    slug = re.sub(r"[^a-z0-9.=_-]+", "-", label.lower()).strip("-")
+    slug = re.sub(r"[^\w.=-]+", "-", label.lower()).strip("-")
     return Path(out) / f"{slug}-seed{seed}"
 
 
-def _check_free(cells: list[tuple[str, NegativeSampler, int, Path | None]], resume: bool) -> None:
-    """Nothing is trained before it is sure that every cell has a place to go."""
-    for _, _, _, folder in cells:
-        if folder is not None and files.holds_run(folder) and not resume:
-            raise InputError(
-                f"{folder} already holds a run; choose another --out, or add --resume to keep what is there"
-            )
+def _check_places(folders: Sequence[Path], resume: bool) -> None:
+    """Nothing is trained before it is sure that every cell has a place of its own to go."""
+    for parent in {folder.parent for folder in folders}:
+        if files.holds_run(parent):
+            raise InputError(f"{parent} already holds a run; choose another --out")
+    for place, folder in enumerate(folders):
+        if folder in folders[:place]:
+            raise InputError(f"two samplers or seeds would both be recorded in {folder}; give them other labels")
+        if files.holds_run(folder):
+            if not resume:
+                raise InputError(
+                    f"{folder} already holds a run; choose another --out, or add --resume to keep what is there"
+                )
+        elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise InputError(f"{folder} exists and is not an empty folder; choose another --out")
+
+
+def _remove_unfinished(folders: Sequence[Path]) -> None:
+    """After an error nothing is left but the runs that were finished before it."""
+    for folder in folders:
+        if files.holds_run(folder) and not (folder / files.METRICS).exists():
+            files.remove(folder)
+    for parent in {folder.parent for folder in folders}:
+        if parent.is_dir() and not any(parent.iterdir()):
+            parent.rmdir()

@@ -5,18 +5,17 @@ A sampler is written ``name`` or ``name:key=value:key=value``, or ``file.py:Clas
 
 from __future__ import annotations
 
-import ast
 import difflib
-import importlib.util
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
+from bayesneg.experiments.own import is_own, own_sampler, own_settings
 from bayesneg.interfaces import Model, NegativeSampler, Prior
 from bayesneg.models.mf import MF
 from bayesneg.sampling.aobpr import AOBPR
@@ -47,11 +46,13 @@ class PNSOptions(Options):
 class AOBPROptions(Options):
     scale: float = Field(200.0, description="λ in ranks")
     fraction: float | None = Field(None, description="λ as a fraction of the item count, instead of scale")
-    rank: Literal["score", "factor"] = Field("score", description="rank by the user's scores or by one factor")
+    rank: Literal["score", "factor"] = Field(
+        "score", description="score (the user's whole list) or factor (one factor's)"
+    )
 
 
 class DNSOptions(Options):
-    candidates: int | Literal["all"] = Field(2, description="uniform candidates per example")
+    candidates: int | Literal["all"] = Field(2, description="uniform candidates per example, or all")
     top: int = Field(1, description="one of so many highest, uniformly: DNS(M, N)")
 
 
@@ -65,9 +66,13 @@ class SRNSOptions(Options):
 
 class PosteriorOptions(Options):
     candidates: int | Literal["all"] = Field(5, description="uniform candidates per example, or all")
-    prior: Literal["popularity", "flat", "group", "oracle"] = Field("popularity", description="what is believed first")
+    prior: Literal["popularity", "flat", "group", "oracle"] = Field(
+        "popularity", description="believed before scores are seen: popularity, flat, group or oracle"
+    )
     column: str | None = Field(None, description="user column of the group prior; occupation, or the first there is")
-    cdf_over: Literal["unobserved", "all"] = Field("unobserved", description="the items over which F is counted")
+    cdf_over: Literal["unobserved", "all"] = Field(
+        "unobserved", description="the items over which F is counted: unobserved or all"
+    )
 
 
 class BNSOptions(PosteriorOptions):
@@ -83,8 +88,12 @@ class MFOptions(Options):
     learning_rate: float = Field(0.01, description="step size of SGD")
     regularization: float = Field(0.01, description="L2 penalty on every vector touched")
     init_scale: float | None = Field(None, description="standard deviation of the first vectors")
-    update: Literal["sequential", "simultaneous"] = Field("sequential", description="items follow the new or old user")
-    shuffle: Literal["once", "epoch"] = Field("once", description="one order of examples, or a new one each epoch")
+    update: Literal["sequential", "simultaneous"] = Field(
+        "sequential", description="sequential (items follow the new user vector) or simultaneous"
+    )
+    shuffle: Literal["once", "epoch"] = Field(
+        "once", description="once (one order of examples) or epoch (a new one each)"
+    )
     threads: int = Field(1, description="threads that train at once; above 1 not deterministic")
     sampling_batch: int = Field(1, description="examples a sampler of your own answers at once")
 
@@ -155,29 +164,89 @@ class SamplerSpec:
     def parse(cls, text: str) -> SamplerSpec:
         """``bns:candidates=10`` → SamplerSpec("bns", {"candidates": "10"}).
 
-        >>> SamplerSpec.parse("dns:candidates=5")
+        >>> SamplerSpec.parse("DNS:candidates=5")
         SamplerSpec(name='dns', settings={'candidates': '5'})
         """
-        parts = text.strip().split(":")
-        first = next((at for at, part in enumerate(parts) if "=" in part), len(parts))
-        name = ":".join(parts[:first])
-        if not is_own(name):
-            name = name.lower()
-            _known(name, SAMPLERS, "sampler")
-        return cls(name, assignments(parts[first:], "sampler"))
+        name, *rest = (part.strip() for part in text.strip().split(":"))
+        if is_own(name):
+            return cls(f"{name}:{rest[0] if rest else ''}", assignments(rest[1:], name))
+        _known(name.lower(), SAMPLERS, "sampler")
+        return cls(name.lower(), assignments(rest, f"sampler {name}"))
 
     def build(self, split: Split) -> NegativeSampler:
         if is_own(self.name):
-            return _own_sampler(self.name, self.settings)
+            return own_sampler(self.name, self.settings)
+        return SAMPLERS[self.name].build(self.checked(), split)
+
+    def checked(self) -> dict[str, Any]:
+        """The settings with their types; those of one's own sampler are checked when it is built."""
+        if is_own(self.name):
+            return dict(self.settings)
         named = SAMPLERS[self.name]
-        given = checked(named.options, {**named.presets, **self.settings}, f"sampler {self.name}")
-        return named.build(given, split)
+        return checked(named.options, {**named.presets, **self.settings}, f"sampler {self.name}")
+
+    @property
+    def known(self) -> list[str]:
+        """The settings it has."""
+        return own_settings(self.name) if is_own(self.name) else list(SAMPLERS[self.name].options.model_fields)
 
     @property
     def label(self) -> str:
         name = self.name.partition(":")[2] if is_own(self.name) else self.name.upper()
         settings = ", ".join(f"{key}={value}" for key, value in self.settings.items())
         return f"{name} ({settings})" if settings else name
+
+    @property
+    def fixed(self) -> set[str]:
+        """What was given with the sampler, or is what its name means."""
+        return {*self.settings, *(() if is_own(self.name) else SAMPLERS[self.name].presets)}
+
+    def with_settings(self, settings: Settings) -> SamplerSpec:
+        return SamplerSpec(self.name, {**settings, **self.settings})
+
+
+def parse_samplers(text: str) -> list[SamplerSpec]:
+    """``rns, dns:candidates=5`` → two specs; commas within brackets belong to a setting."""
+    parts = re.split(r",(?![^(\[]*[)\]])", text)
+    specs = [SamplerSpec.parse(part) for part in parts if part.strip()]
+    if not specs:
+        raise InputError("no sampler is named; give for example rns,dns,bns")
+    return specs
+
+
+def sampler_lines() -> list[tuple[str, str]]:
+    """Each sampler by name, what it does, and its settings as they are unless given."""
+    first: dict[type[Options], str] = {}
+    lines = []
+    for name, named in SAMPLERS.items():
+        like = first.setdefault(named.options, name)
+        settings = _settings(named.options) if like == name else f"as {like}, {_assigned(named.presets)}"
+        lines.append((name, f"{named.about} ({settings})" if settings else named.about))
+    return lines
+
+
+def model_lines() -> list[tuple[str, str]]:
+    return [(name, f"{about} ({_settings(options)})") for name, (_, options, about) in MODELS.items()]
+
+
+def setting_lines() -> list[tuple[str, str]]:
+    """Each setting of a sampler or model, and what it means."""
+    kinds = [*(named.options for named in SAMPLERS.values()), *(options for _, options, _ in MODELS.values())]
+    meanings: dict[str, list[str]] = {}
+    for kind in kinds:
+        for key, field_ in kind.model_fields.items():
+            known = meanings.setdefault(key, [])
+            if field_.description and field_.description not in known:
+                known.append(field_.description)
+    return [(key, "; or: ".join(texts)) for key, texts in meanings.items()]
+
+
+def _settings(options: type[Options]) -> str:
+    return _assigned({key: item.default for key, item in options.model_fields.items()})
+
+
+def _assigned(values: Settings) -> str:
+    return ", ".join(key if value is None else f"{key}={value}" for key, value in values.items())
 
 
 def build_model(name: str, settings: Settings) -> Model:
@@ -186,27 +255,41 @@ def build_model(name: str, settings: Settings) -> Model:
     return build(**checked(options, settings, f"model {name}"))
 
 
-def sort_settings(sets: Iterable[str], model: str, sampler: SamplerSpec) -> tuple[Settings, SamplerSpec]:
-    """``--set key=value`` goes to the model if it knows the key, otherwise to the sampler."""
+def sort_settings(
+    sets: Iterable[str], model: str, samplers: Iterable[SamplerSpec]
+) -> tuple[Settings, list[SamplerSpec]]:
+    """``--set key=value`` goes to the model if it knows the key, otherwise to every sampler that does.
+
+    A setting written with a sampler (``dns:candidates=5``) wins. Among several samplers, one whose name means a
+    setting (``bns-3`` is the flat prior) keeps that too.
+    """
+    specs = list(samplers)
     _known(model, MODELS, "model")
     given = assignments(sets, "--set")
     model_keys = set(MODELS[model][1].model_fields)
+    open_to = [set(spec.known) - (spec.fixed if len(specs) > 1 else set(spec.settings)) for spec in specs]
+    names = " or ".join(dict.fromkeys([*(spec.name for spec in specs), model]))
+    for key in given:
+        _known(key, model_keys.union(*open_to), f"setting of {names}")
     for_model = {key: value for key, value in given.items() if key in model_keys}
-    for_sampler = {key: value for key, value in given.items() if key not in model_keys}
-    if for_sampler and not is_own(sampler.name):
-        known = [*SAMPLERS[sampler.name].options.model_fields, *model_keys]
-        for key in for_sampler:
-            _known(key, known, f"setting of {sampler.name} or {model}")
-    return for_model, SamplerSpec(sampler.name, {**sampler.settings, **for_sampler})
+    shared = {key: value for key, value in given.items() if key not in model_keys}
+    own = [{key: value for key, value in shared.items() if key in keys} for keys in open_to]
+    complete = [spec.with_settings(settings) for spec, settings in zip(specs, own, strict=True)]
+    for spec in complete:
+        spec.checked()  # before any data is read
+    return for_model, complete
 
 
 def assignments(parts: Iterable[str], where: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for part in parts:
         key, equals, value = part.partition("=")
-        if not equals or not key.strip() or not value.strip():
+        key = key.strip().replace("-", "_")
+        if not equals or not key or not value.strip():
             raise InputError(f"{where}: {part!r} is not of the form key=value")
-        found[key.strip().replace("-", "_")] = value.strip()
+        if key in found:
+            raise InputError(f"{where}: {key} is given twice")
+        found[key] = value.strip()
     return found
 
 
@@ -262,41 +345,6 @@ def _prior(kind: str, column: str | None, split: Split) -> Prior:
     return GroupPrior(column)
 
 
-def is_own(name: str) -> bool:
-    return name.partition(":")[0].endswith(".py")
-
-
-def _own_sampler(name: str, settings: Settings) -> NegativeSampler:
-    """The class of a user's own file, made with the settings as keyword arguments."""
-    path, _, class_name = name.partition(":")
-    if not Path(path).is_file():
-        raise InputError(f"{path} does not exist; a sampler of your own is written file.py:Class")
-    found = importlib.util.spec_from_file_location(Path(path).stem, path)
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    kind = getattr(module, class_name, None)
-    if not (isinstance(kind, type) and issubclass(kind, NegativeSampler)):
-        own = [key for key, value in vars(module).items() if _is_sampler(value, module.__name__)]
-        raise InputError(f"{path} has no sampler {class_name!r}; it has: {', '.join(own) or 'none'}")
-    try:
-        return kind(**{key: _literal(value) for key, value in settings.items()})
-    except TypeError as error:
-        raise InputError(f"{name}: {error}") from None
-
-
-def _is_sampler(value: Any, module: str) -> bool:
-    return isinstance(value, type) and issubclass(value, NegativeSampler) and value.__module__ == module
-
-
-def _literal(text: str) -> Any:
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
-
-
 def _known(name: str, valid: Iterable[str], noun: str) -> None:
     names = sorted(valid)
     if name in names:
@@ -304,4 +352,4 @@ def _known(name: str, valid: Iterable[str], noun: str) -> None:
     close = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean {close[0]}? " if close else ""
     listed = ", ".join(names) if names else "none"
-    raise InputError(f"unknown {noun} {name!r}; {hint}valid: {listed}")
+    raise InputError(f"{name!r} is no {noun}; {hint}valid: {listed}")

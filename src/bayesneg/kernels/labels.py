@@ -1,4 +1,4 @@
-"""Looking pairs up in sorted CSR rows (numba): is an item in a user's row, and which items are not."""
+"""Looking pairs up in sorted CSR rows, compiled."""
 
 from __future__ import annotations
 
@@ -22,21 +22,3 @@ def contains(indptr: np.ndarray, indices: np.ndarray, users: np.ndarray, items: 
                 high = middle
         found[example] = low < end and indices[low] == item
     return found
-
-
-@njit(cache=True, nogil=True)
-def nth_absent(indptr: np.ndarray, indices: np.ndarray, users: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """Item number ``ranks`` (B,), from 0, of those that are not in the sorted row of the user: (B,) int64."""
-    items = np.empty(len(users), dtype=np.int64)
-    for example in range(len(users)):
-        rank = ranks[example]
-        start = indptr[users[example]]
-        low, high = start, indptr[users[example] + 1]
-        while low < high:  # indices[p] − (p − start) absent items come before position p
-            middle = (low + high) // 2
-            if indices[middle] - (middle - start) <= rank:
-                low = middle + 1
-            else:
-                high = middle
-        items[example] = rank + (low - start)
-    return items

@@ -1,8 +1,6 @@
-"""One block of per-example SGD with the choice of the negative inside, compiled.
+"""A block of per-example SGD with the choice of the negative inside, compiled once per kind of rule.
 
-``train_block`` is compiled once per kind of rule and kept on disk. The choices carry the names of ``reference`` and
-are tested equal to it. numba's cache notices changes of this file only, so everything that ``train_block`` calls
-stands here.
+``train_block`` and ``learn_given`` are the entry points.
 """
 
 from __future__ import annotations
@@ -11,323 +9,108 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
 
+from bayesneg.kernels.choices import (
+    FEW,
+    choose_at_factor_rank,
+    choose_at_rank,
+    choose_from_memory,
+    choose_highest,
+    choose_least_risk,
+    choose_most_unbiased,
+    count_at_most,
+    info,
+    refresh_memory,
+    risk,
+    sort_factors,
+    truncated_rank,
+    unbias,
+)
+from bayesneg.kernels.compiling import DIGEST, entry_point, kernel, reordering_kernel
 from bayesneg.kernels.rules import (
-    FACTOR_TRIES,
-    SNAPSHOTS,
     AtFactorRank,
     AtScoreRank,
-    Draws,
     FromMemory,
     LeastRisk,
     MostUnbiased,
-    Rule,
     TakeFirst,
     TakeHighest,
 )
-
-# Sums may be reordered into vector lanes; infinities and NaN keep their meaning.
-REORDER = {"reassoc", "contract", "nsz"}
-FEW = 16  # up to this many candidates F is counted by plain sweeps, above it by bucketing
+from bayesneg.kernels.scoring import TILE, Mirror, count_above, dot, rounding, score_tile, update_mirror
 
 
 class Factors(NamedTuple):
     users: np.ndarray  # (n_users, d) float32
     items: np.ndarray  # (n_items, d) float32
-    columns: np.ndarray  # (d, n_items) float32, the items again factor by factor, or (0, 0) where no rule sweeps them
+    mirror: Mirror  # the items again, where the rule sweeps them
 
 
-# ------------------------------------------------------------------------------------------------------------ scores
+class Example(NamedTuple):
+    """Which example of the block a choice is for, and room to work in."""
+
+    b: int
+    user: int
+    positive: int
+    position: int
+    start: int  # the user's items are indices[start:stop]
+    stop: int
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
-def dot(a: np.ndarray, b: np.ndarray) -> Any:
-    total = np.float32(0.0)
-    for f in range(len(a)):
-        total += a[f] * b[f]
-    return total
+# ------------------------------------------------------------------------------------------ one choice, by rule
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
-def score_all(w: np.ndarray, columns: np.ndarray, x: np.ndarray) -> None:
-    """x_l = w · h_l for the whole catalogue, eight factors at a time so that x is read and written seldom."""
-    d, n_items = columns.shape
-    x[:] = 0.0
-    whole = d - d % 8
-    for f in range(0, whole, 8):
-        w0, w1, w2, w3 = w[f], w[f + 1], w[f + 2], w[f + 3]
-        w4, w5, w6, w7 = w[f + 4], w[f + 5], w[f + 6], w[f + 7]
-        c0, c1, c2, c3 = columns[f], columns[f + 1], columns[f + 2], columns[f + 3]
-        c4, c5, c6, c7 = columns[f + 4], columns[f + 5], columns[f + 6], columns[f + 7]
-        for l in range(n_items):  # noqa: E741
-            x[l] += (
-                w0 * c0[l] + w1 * c1[l] + w2 * c2[l] + w3 * c3[l] + w4 * c4[l] + w5 * c5[l] + w6 * c6[l] + w7 * c7[l]
-            )
-    for f in range(whole, d):
-        for l in range(n_items):  # noqa: E741
-            x[l] += w[f] * columns[f, l]
-
-
-@njit(cache=True, nogil=True)
-def count_at_most(x: np.ndarray, x_candidates: np.ndarray, counts: np.ndarray) -> None:
-    """counts_l = #{x ≤ x_l}, in integers. Entries of x that must not count are NaN or +inf above every candidate."""
-    if len(x_candidates) <= FEW:
-        for k in range(len(x_candidates)):
-            threshold = x_candidates[k]
-            count = np.int32(0)
-            for l in range(len(x)):  # noqa: E741
-                count += np.int32(x[l] <= threshold)
-            counts[k] = count
-        return
-    order = np.argsort(x_candidates)
-    ascending = x_candidates[order]
-    below = np.zeros(len(order) + 1, dtype=np.int64)
-    for value in x:
-        if value <= ascending[-1]:
-            below[np.searchsorted(ascending, value)] += 1
-    total = 0
-    for k in range(len(order)):
-        total += below[k]
-        counts[order[k]] = total
-
-
-# ----------------------------------------------------------------------------------------------------------- choices
-
-
-@njit(cache=True, nogil=True)
-def info(x_positive: float, x_candidate: float) -> float:
-    return 1.0 / (1.0 + np.exp(np.float64(x_positive) - np.float64(x_candidate)))
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def unbias(F: float, p: float) -> float:
-    negative = (1.0 - F) * (1.0 - p)
-    return negative / (negative + F * p)
-
-
-@njit(cache=True, nogil=True)
-def choose_highest(x: np.ndarray, top: int, uniform: float) -> int:
-    if top == 1:
-        return int(np.argmax(x))
-    wanted = int(uniform * min(top, len(x)))
-    for k in range(len(x)):  # the position with exactly ``wanted`` positions ranked before it
-        before = 0
-        for other in range(len(x)):
-            if x[other] > x[k] or (x[other] == x[k] and other < k):
-                before += 1
-        if before == wanted:
-            return k
-    return 0
-
-
-@njit(cache=True, nogil=True)
-def choose_least_risk(
-    x: np.ndarray, x_positive: float, counts: np.ndarray, n: int, p: np.ndarray, weight: float
-) -> int:
-    best, least = 0, np.inf
-    for k in range(len(x)):
-        risk = info(x_positive, x[k]) * (1.0 - (1.0 + weight) * unbias(counts[k] / (n + 1), p[k]))
-        if risk < least:
-            best, least = k, risk
-    return best
-
-
-@njit(cache=True, nogil=True)
-def choose_most_unbiased(counts: np.ndarray, n: int, p: np.ndarray) -> int:
-    best, most = 0, -np.inf
-    for k in range(len(counts)):
-        value = unbias(counts[k] / (n + 1), p[k])
-        if value > most:
-            best, most = k, value
-    return best
-
-
-@njit(cache=True, nogil=True)
-def truncated_rank(uniform: float, scale: float, n: int) -> int:
-    return min(int(-scale * np.log1p(uniform * np.expm1(-n / scale))), n - 1)
-
-
-@njit(cache=True, nogil=True)
-def choose_at_rank(x: np.ndarray, row: np.ndarray, rank: int) -> int:
-    """x is overwritten at the observed items. The value at the rank comes from a partial sort, ties by item number."""
-    for item in row:
-        x[item] = -np.inf
-    value = np.partition(x, len(x) - 1 - rank)[len(x) - 1 - rank]
-    above = 0
-    for score in x:
-        above += score > value
-    observed = 0
-    for item in range(len(x)):
-        while observed < len(row) and row[observed] < item:
-            observed += 1
-        if x[item] == value and not (observed < len(row) and row[observed] == item):
-            if above == rank:
-                return item
-            above += 1
-    return -1
-
-
-@njit(cache=True, nogil=True)
-def contains(row: np.ndarray, item: int) -> bool:
-    found = np.searchsorted(row, item)
-    return bool(found < len(row) and row[found] == item)
-
-
-@njit(cache=True, nogil=True)
-def sort_factors(items: np.ndarray, orders: np.ndarray, spreads: np.ndarray) -> None:
-    for f in range(items.shape[1]):
-        column = -items[:, f]
-        orders[f] = np.argsort(column, kind="mergesort").astype(np.int32)
-        spreads[f] = np.std(column.astype(np.float64))
-
-
-@njit(cache=True, nogil=True)
-def choose_at_factor_rank(
-    w: np.ndarray, scale: float, orders: np.ndarray, spreads: np.ndarray, row: np.ndarray, uniforms: np.ndarray
-) -> int:
-    d, n_items = orders.shape
-    total = 0.0
-    for f in range(d):
-        total += np.abs(np.float64(w[f])) * spreads[f]
-    rank, factor = 0, 0
-    for attempt in range(FACTOR_TRIES):
-        rank = truncated_rank(uniforms[2 * attempt], scale, n_items)
-        target = uniforms[2 * attempt + 1] * total
-        mass = 0.0
-        for f in range(d):
-            mass += np.abs(np.float64(w[f])) * spreads[f]
-            factor = f
-            if mass > target:
-                break
-        item = orders[factor, rank] if w[factor] > 0 else orders[factor, n_items - 1 - rank]
-        if not contains(row, item):
-            return item
-    for step in range(n_items):
-        place = (rank + step) % n_items
-        item = orders[factor, place] if w[factor] > 0 else orders[factor, n_items - 1 - place]
-        if not contains(row, item):
-            return item
-    return -1
-
-
-@njit(cache=True, nogil=True)
-def choose_from_memory(
-    x: np.ndarray, x_positive: float, past_items: np.ndarray, past_positive: np.ndarray, variance_weight: float
-) -> int:
-    best, most = 0, -np.inf
-    for slot in range(len(x)):
-        seen, total = 0, 0.0
-        for t in range(SNAPSHOTS):
-            value = info(past_positive[t], past_items[slot, t])
-            if np.isfinite(value):
-                seen += 1
-                total += value
-        spread = 0.0
-        for t in range(SNAPSHOTS):
-            value = info(past_positive[t], past_items[slot, t])
-            if np.isfinite(value):
-                spread += (value - total / seen) ** 2
-        merit = info(x_positive, x[slot]) + variance_weight * np.sqrt(spread / max(seen, 1))
-        if merit > most:
-            best, most = slot, merit
-    return best
-
-
-@njit(cache=True, nogil=True)
-def refresh_memory(
-    memory: np.ndarray, past: np.ndarray, fresh: np.ndarray, x: np.ndarray, temperature: float, uniforms: np.ndarray
-) -> None:
-    """``x`` holds the scores of the memory, then of the fresh items; only as many stay as the memory had."""
-    size = len(x) - len(fresh)
-    keys = np.empty(len(x))
-    for k in range(len(x)):
-        keys[k] = x[k] / temperature - np.log(-np.log(max(uniforms[k], 1e-300)))
-    kept = np.argsort(-keys, kind="mergesort")[:size]
-    stays = np.zeros(size, dtype=np.bool_)
-    for k in kept:
-        if k < size:
-            stays[k] = True
-    slot = 0
-    for k in kept:
-        if k >= size:
-            while stays[slot]:
-                slot += 1
-            memory[slot] = fresh[k - size]
-            past[slot] = np.nan
-            slot += 1
-
-
-# ------------------------------------------------------------- the same choices for one example of a block, by rule
-
-
-def choose(
-    rule: Any, draws: Any, b: Any, user: Any, positive: Any, position: Any, row: Any, factors: Any, x: Any
-) -> int:
-    """The item that ``rule`` picks for example ``b``; compiled code finds the implementation by the rule's type."""
+def choose(rule: Any, draws: Any, example: Any, indices: Any, factors: Any, x: Any) -> int:
+    """The item that ``rule`` picks; compiled code finds the implementation by the rule's type. ``x`` is scratch."""
     raise TypeError("choose is for compiled code; call reference.choose_batch from Python")
 
 
-def _take_first(rule, draws, b, user, positive, position, row, factors, x):  # type: ignore[no-untyped-def]
-    return draws.candidates[b, rule.position]
+def _take_first(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
+    return draws.candidates[example.b, rule.position]
 
 
-def _take_highest(rule, draws, b, user, positive, position, row, factors, x):  # type: ignore[no-untyped-def]
-    size = draws.sizes[b]
+def _take_highest(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
+    size = draws.sizes[example.b]
     for k in range(size):
-        x[k] = dot(factors.users[user], factors.items[draws.candidates[b, k]])
-    return draws.candidates[b, choose_highest(x[:size], rule.top, draws.uniforms[b, 0])]
+        x[k] = dot(factors.users[example.user], factors.items[draws.candidates[example.b, k]])
+    return draws.candidates[example.b, choose_highest(x[:size], rule.top, draws.uniforms[example.b, 0])]
 
 
-def _least_risk(rule, draws, b, user, positive, position, row, factors, x):  # type: ignore[no-untyped-def]
-    size = draws.sizes[b]
-    n, x_positive, x_candidates, counts = _counts(rule.over_all, draws, b, user, positive, row, factors, x)
-    best = choose_least_risk(x_candidates, x_positive, counts, n, draws.priors[b, :size], rule.weight)
-    return draws.candidates[b, best]
+def _least_risk(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
+    candidates = draws.candidates[example.b, : draws.sizes[example.b]]
+    priors = draws.priors[example.b, : len(candidates)]
+    promising = most_promising(candidates, priors, rule, example, factors, x)
+    if sweep(promising, rule.over_all, example, factors, x):
+        return candidates[promising.position]
+    x_candidates, counts, n = count_candidates(candidates, rule.over_all, example, factors, x)
+    x_positive = dot(factors.users[example.user], factors.items[example.positive])
+    return candidates[choose_least_risk(x_candidates, x_positive, counts, n, priors, rule.weight)]
 
 
-def _most_unbiased(rule, draws, b, user, positive, position, row, factors, x):  # type: ignore[no-untyped-def]
-    size = draws.sizes[b]
-    n, _, _, counts = _counts(rule.over_all, draws, b, user, positive, row, factors, x)
-    return draws.candidates[b, choose_most_unbiased(counts, n, draws.priors[b, :size])]
+def _most_unbiased(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
+    candidates = draws.candidates[example.b, : draws.sizes[example.b]]
+    sweep(Promising(-1, np.inf, np.inf), rule.over_all, example, factors, x)
+    _, counts, n = count_candidates(candidates, rule.over_all, example, factors, x)
+    return candidates[choose_most_unbiased(counts, n, draws.priors[example.b, : len(candidates)])]
 
 
-@njit(cache=True, nogil=True)
-def _counts(over_all, draws, b, user, positive, row, factors, x):  # type: ignore[no-untyped-def]
-    """How many scores of the user's list lie at or below each candidate's, with those scores."""
-    n_items, size = factors.columns.shape[1], draws.sizes[b]
-    scores = x[:n_items]
-    score_all(factors.users[user], factors.columns, scores)
-    x_positive = scores[positive]
-    x_candidates = x[n_items : n_items + size]
-    for k in range(size):
-        x_candidates[k] = scores[draws.candidates[b, k]]
-    n = n_items
-    if not over_all:
-        n -= len(row)
-        for item in row:
-            scores[item] = np.nan  # compares as false: observed items do not count
-    counts = np.empty(size, dtype=np.int64)
-    count_at_most(scores, x_candidates, counts)
-    return n, x_positive, x_candidates, counts
+def _at_score_rank(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
+    n = len(factors.items) - (example.stop - example.start)
+    sweep(Promising(-1, np.inf, np.inf), False, example, factors, x)
+    rank = truncated_rank(draws.uniforms[example.b, 0], rule.scale, n)
+    return choose_at_rank(x[: len(factors.items)], factors.mirror.places.items, rank)
 
 
-def _at_score_rank(rule, draws, b, user, positive, position, row, factors, x):  # type: ignore[no-untyped-def]
-    scores = x[: factors.columns.shape[1]]
-    score_all(factors.users[user], factors.columns, scores)
-    return choose_at_rank(scores, row, truncated_rank(draws.uniforms[b, 0], rule.scale, len(scores) - len(row)))
-
-
-def _at_factor_rank(rule, draws, b, user, positive, position, row, factors, x):  # type: ignore[no-untyped-def]
+def _at_factor_rank(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
     if rule.clock[0] % rule.period == 0:
         sort_factors(factors.items, rule.orders, rule.spreads)
     rule.clock[0] += 1
-    return choose_at_factor_rank(factors.users[user], rule.scale, rule.orders, rule.spreads, row, draws.uniforms[b])
+    w, row = factors.users[example.user], indices[example.start : example.stop]
+    return choose_at_factor_rank(w, rule.scale, rule.orders, rule.spreads, row, draws.uniforms[example.b])
 
 
-def _from_memory(rule, draws, b, user, positive, position, row, factors, x):  # type: ignore[no-untyped-def]
-    w, memory = factors.users[user], rule.memory[user]
+def _from_memory(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
+    b, w, memory = example.b, factors.users[example.user], rule.memory[example.user]
     size = 0
     while size < len(memory) and memory[size] >= 0:
         x[size] = dot(w, factors.items[memory[size]])
@@ -340,11 +123,9 @@ def _from_memory(rule, draws, b, user, positive, position, row, factors, x):  # 
             fresh[n_fresh] = item
             x[size + n_fresh] = dot(w, factors.items[item])
             n_fresh += 1
-    past = rule.item_scores[user]
-    slot = choose_from_memory(
-        x[:size], dot(w, factors.items[positive]), past, rule.positive_scores[position], rule.variance_weight
-    )
-    chosen = memory[slot]
+    past, past_positive = rule.item_scores[example.user], rule.positive_scores[example.position]
+    x_positive = dot(w, factors.items[example.positive])
+    chosen = memory[choose_from_memory(x[:size], x_positive, past, past_positive, rule.variance_weight)]
     refresh_memory(memory, past, fresh[:n_fresh], x[: size + n_fresh], rule.temperature, draws.uniforms[b])
     return chosen
 
@@ -358,18 +139,103 @@ _CHOICES: dict[type, Callable[..., int]] = {
     AtFactorRank: _at_factor_rank,
     FromMemory: _from_memory,
 }
-SWEEPING = (LeastRisk, MostUnbiased, AtScoreRank)  # rules that score the whole catalogue for each example
+SWEEPING = (LeastRisk, MostUnbiased, AtScoreRank)  # rules that may look at the whole catalogue for each example
 
 
 @overload(choose)
-def _choose(rule, draws, b, user, positive, position, row, factors, x):  # type: ignore[no-untyped-def]
+def _choose(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
     return _CHOICES[rule.instance_class]
+
+
+# ------------------------------------------------------------------------- the whole catalogue, or as much as needed
+
+
+class Promising(NamedTuple):
+    """The candidate that wins if enough unobserved items are seen to score above it."""
+
+    position: int  # −1 where nothing can be proved early
+    threshold: float  # an item counts as above only beyond rounding
+    above_needed: float
+
+
+@kernel
+def most_promising(candidates, priors, rule, example, factors, x):  # type: ignore[no-untyped-def]
+    """What would prove the least risk without counting every F. It never changes the choice.
+
+    Risk grows with F, so no candidate has less than at the lowest F there is, 1/(n+1). The one that is best there
+    wins for sure if its risk is below the others' bounds even at an F that is certainly too high; and F is at most
+    1 − (1+g)/(n+1) once g unobserved items are seen to score higher. Solved for g; ``noise`` keeps rounding out.
+    """
+    w = factors.users[example.user]
+    n = len(factors.items) - (0 if rule.over_all else example.stop - example.start)
+    x_positive = dot(w, factors.items[example.positive])
+    noise = rounding(w, factors.items[example.positive])
+    best, least, second = -1, np.inf, np.inf
+    for k in range(len(candidates)):
+        h = factors.items[candidates[k]]
+        x[k] = dot(w, h)
+        noise = max(noise, rounding(w, h))
+        bound = risk(info(x_positive, x[k]), unbias(1.0 / (n + 1), priors[k]), rule.weight)
+        if bound < least:
+            best, least, second = k, bound, least
+        elif bound < second:
+            second = bound
+    if len(candidates) == 1:
+        return Promising(0, -np.inf, -1.0)
+    if len(candidates) > FEW or best < 0 or not noise < 1e-3:
+        return Promising(-1, np.inf, np.inf)
+    gain, p = info(x_positive, x[best]), priors[best]
+    if gain == 0.0:
+        return Promising(-1, np.inf, np.inf)
+    target = second - np.abs(second) * (8.0 * noise + 1e-9)
+    unbias_needed = (1.0 - target / gain) / (1.0 + rule.weight)
+    if not unbias_needed < 1.0:
+        return Promising(-1, np.inf, np.inf)
+    if unbias_needed <= 0.0:
+        return Promising(best, -np.inf, -1.0)  # it wins at any F
+    odds = unbias_needed * p
+    above_needed = (n + 1) * odds / ((1.0 - p) * (1.0 - unbias_needed) + odds) - 1.0
+    return Promising(best, np.float64(x[best]) + 2.0 * noise, above_needed)
+
+
+@kernel
+def sweep(promising, over_all, example, factors, x):  # type: ignore[no-untyped-def]
+    """Score tile after tile into x, by place, NaN where an item must not count; True if the proof came early."""
+    w, rows = factors.users[example.user], factors.mirror.places.rows
+    n_items = len(factors.items)
+    if promising.above_needed < 0.0:
+        return True
+    above, observed = 0, example.start
+    for tile in range((n_items + TILE - 1) // TILE):
+        low, high = tile * TILE, (tile + 1) * TILE
+        score_tile(w, factors.mirror.tiles, tile, x[low:high])
+        if not over_all:
+            while observed < example.stop and rows[observed] < high:
+                x[rows[observed]] = np.nan
+                observed += 1
+        if promising.position >= 0 and high <= n_items:
+            above += count_above(x[low:high], promising.threshold)
+            if above > promising.above_needed:
+                return True
+    return False
+
+
+@kernel
+def count_candidates(candidates, over_all, example, factors, x):  # type: ignore[no-untyped-def]
+    """The candidates' scores, how many of the n scores of the user's list are at most each, and n."""
+    n_items, places = len(factors.items), factors.mirror.places.of_items
+    n = n_items - (0 if over_all else example.stop - example.start)
+    x_candidates, counts = np.empty(len(candidates), dtype=np.float32), np.empty(len(candidates), dtype=np.int64)
+    for k in range(len(candidates)):
+        x_candidates[k] = x[places[candidates[k]]]
+    count_at_most(x[:n_items], x_candidates, counts)
+    return x_candidates, counts, n
 
 
 # ---------------------------------------------------------------------------------------------------------- training
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@reordering_kernel
 def step(
     w: np.ndarray, h_i: np.ndarray, h_j: np.ndarray, learning_rate: float, regularization: float, simultaneous: bool
 ) -> np.float32:
@@ -392,64 +258,39 @@ def step(
     return gradient
 
 
-@njit(cache=True, nogil=True)
-def train_block(
-    rule: Rule,
-    users: np.ndarray,
-    positives: np.ndarray,
-    positions: np.ndarray,
-    draws: Draws,
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    factors: Factors,
-    learning_rate: float,
-    regularization: float,
-    simultaneous: bool,
-    negatives: np.ndarray,
-    infos: np.ndarray,
-) -> None:
-    """Choose and learn, example after example; ``negatives`` and ``infos`` (B,) say what was chosen."""
-    sweeping = factors.columns.size > 0
-    x = np.empty(len(factors.items) + draws.candidates.shape[1], dtype=np.float32)
-    for b in range(len(users)):
-        user, i = users[b], positives[b]
-        negatives[b], infos[b] = -1, 0.0
-        if draws.sizes[b] == 0:
-            continue
-        row = indices[indptr[user] : indptr[user + 1]]
-        j = choose(rule, draws, b, user, i, positions[b], row, factors, x)
-        if j < 0:
-            continue
-        negatives[b] = j
-        infos[b] = step(
-            factors.users[user], factors.items[i], factors.items[j], learning_rate, regularization, simultaneous
-        )
-        if sweeping:
-            for f in range(factors.items.shape[1]):
-                factors.columns[f, i] = factors.items[i, f]
-                factors.columns[f, j] = factors.items[j, f]
+def _entry_points(digest: int) -> tuple[Callable[..., None], Callable[..., None]]:
+    @entry_point
+    def train_block(  # type: ignore[no-untyped-def]
+        rule, users, positives, positions, draws, indptr, indices, factors, rate, decay, simultaneous, negatives, infos
+    ):
+        """Choose and learn, example after example; ``negatives`` and ``infos`` (B,) say what was chosen."""
+        sweeping = len(factors.mirror.tiles) > 0
+        x = np.empty(len(factors.items) + draws.candidates.shape[1] + TILE + digest * 0, dtype=np.float32)
+        for b in range(len(users)):
+            user, i = users[b], positives[b]
+            negatives[b], infos[b] = -1, 0.0
+            if draws.sizes[b] == 0:
+                continue
+            example = Example(b, user, i, positions[b], indptr[user], indptr[user + 1])
+            j = choose(rule, draws, example, indices, factors, x)
+            if j < 0:
+                continue
+            negatives[b] = j
+            infos[b] = step(factors.users[user], factors.items[i], factors.items[j], rate, decay, simultaneous)
+            if sweeping:
+                update_mirror(factors.mirror, i, factors.items[i])
+                update_mirror(factors.mirror, j, factors.items[j])
+
+    @entry_point
+    def learn_given(users, positives, negatives, factors, rate, decay, simultaneous, infos):  # type: ignore[no-untyped-def]
+        """The same steps for negatives (B,) that somebody else chose; −1 is skipped."""
+        for b in range(len(users) + digest * 0):
+            infos[b] = 0.0
+            if negatives[b] >= 0:
+                w, h_i, h_j = factors.users[users[b]], factors.items[positives[b]], factors.items[negatives[b]]
+                infos[b] = step(w, h_i, h_j, rate, decay, simultaneous)
+
+    return train_block, learn_given
 
 
-@njit(cache=True, nogil=True)
-def learn_given(
-    users: np.ndarray,
-    positives: np.ndarray,
-    negatives: np.ndarray,
-    factors: Factors,
-    learning_rate: float,
-    regularization: float,
-    simultaneous: bool,
-    infos: np.ndarray,
-) -> None:
-    """The same steps for negatives (B,) that somebody else chose; −1 is skipped."""
-    for b in range(len(users)):
-        infos[b] = 0.0
-        if negatives[b] >= 0:
-            infos[b] = step(
-                factors.users[users[b]],
-                factors.items[positives[b]],
-                factors.items[negatives[b]],
-                learning_rate,
-                regularization,
-                simultaneous,
-            )
+train_block, learn_given = _entry_points(DIGEST)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
@@ -22,6 +22,7 @@ from bayesneg.kernels.rules import Draws, Rule
 from bayesneg.models.embedding import EmbeddingScorer
 
 if TYPE_CHECKING:
+    from bayesneg.kernels.scoring import Places
     from bayesneg.kernels.sequential import Factors
 
 BLOCK = 1 << 14  # examples whose candidates are drawn at once
@@ -99,20 +100,26 @@ class MFLearner(EmbeddingScorer):
             yield Batch(users, positives, positions, epoch, self.train, self, rng)
 
     def _compiled(self, sampler: RuleSampler, batches: Iterator[Batch]) -> Iterator[Sampled]:
-        """The choice and the step in one kernel; ``columns`` mirrors the items for rules that score them all."""
-        from bayesneg.kernels import sequential
+        """The choice and the step in one kernel, on a mirror of the items for rules that sweep them."""
+        from bayesneg.kernels import scoring, sequential
 
-        columns = np.empty((0, 0), dtype=np.float32)
+        mirror = scoring.no_mirror()
         with ThreadPoolExecutor(self.settings.threads) as pool:
             for batch in batches:
-                draws, rule = sampler.draws(batch), sampler.rule(batch.epoch)
-                if isinstance(rule, sequential.SWEEPING) and columns.size == 0:
-                    columns = np.ascontiguousarray(self.items.T)
-                factors = sequential.Factors(self.users, self.items, columns)
+                draws, rule = sampler.draws(batch), sampler.rule(batch)
+                if isinstance(rule, sequential.SWEEPING) and mirror.tiles.size == 0:
+                    mirror = scoring.mirror_of(self.items, self._places)
+                factors = sequential.Factors(self.users, self.items, mirror)
                 sampled = _nothing_yet(batch)
-                train = partial(self._train_part, rule, batch, draws, factors, sampled)
-                list(pool.map(train, _parts(len(batch.users), self.settings.threads)))
+                train_part = partial(self._train_part, rule, batch, draws, factors, sampled)
+                list(pool.map(train_part, _parts(len(batch.users), self.settings.threads)))
                 yield sampled
+
+    @cached_property
+    def _places(self) -> Places:
+        from bayesneg.kernels import scoring
+
+        return scoring.places_of(self.train.users, self.train.indices, self.n_items)
 
     def _train_part(
         self, rule: Rule, batch: Batch, draws: Draws, factors: Factors, sampled: Sampled, part: slice
@@ -137,9 +144,9 @@ class MFLearner(EmbeddingScorer):
 
     def _called(self, sampler: NegativeSampler, batches: Iterator[Batch]) -> Iterator[Sampled]:
         """Any sampler: it is called for the negatives, and compiled code takes the steps."""
-        from bayesneg.kernels import sequential
+        from bayesneg.kernels import scoring, sequential
 
-        factors = sequential.Factors(self.users, self.items, np.empty((0, 0), dtype=np.float32))
+        factors = sequential.Factors(self.users, self.items, scoring.no_mirror())
         for batch in batches:
             sampled = _nothing_yet(batch)
             sampled.negatives[:] = checked_negatives(sampler.sample(batch), batch)

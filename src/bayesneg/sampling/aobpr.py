@@ -60,11 +60,12 @@ class AOBPR(RuleSampler):
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> AOBPR:
         return replace(self, n_items=train.n_items, lists=FactorLists())
 
-    def rule(self, epoch: int) -> AtScoreRank | AtFactorRank:
+    def rule(self, batch: Batch) -> AtScoreRank | AtFactorRank:
         n_items, lists = prepared(self.n_items), prepared(self.lists)
         scale = float(self.scale if self.fraction is None else self.fraction * n_items)
         if self.rank == "score":
             return AtScoreRank(scale)
+        lists.fit_to(batch.scorer)
         period = max(1, int(n_items * np.log(n_items)))
         return AtFactorRank(scale, lists.orders, lists.spreads, lists.clock, period)
 
@@ -72,8 +73,6 @@ class AOBPR(RuleSampler):
         return 2 * FACTOR_TRIES
 
     def draws(self, batch: Batch) -> Draws:
-        if self.rank == "factor":
-            prepared(self.lists).fit_to(batch.scorer)
         unobserved = batch.train.n_items - batch.train.counts[batch.users]
         n_uniforms = 1 if self.rank == "score" else 2 * FACTOR_TRIES
         return Draws(

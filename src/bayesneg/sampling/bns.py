@@ -79,13 +79,13 @@ class BNS(_PosteriorSampler):
         super().__post_init__()
         weight_at(self.weight, 1)
 
-    def rule(self, epoch: int) -> LeastRisk:
-        return LeastRisk(weight_at(self.weight, epoch), self.cdf_over == "all")
+    def rule(self, batch: Batch) -> LeastRisk:
+        return LeastRisk(weight_at(self.weight, batch.epoch), self.cdf_over == "all")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Posterior(_PosteriorSampler):
     """The candidate most probably a true negative: the paper's first criterion, hard or not."""
 
-    def rule(self, epoch: int) -> MostUnbiased:
+    def rule(self, batch: Batch) -> MostUnbiased:
         return MostUnbiased(self.cdf_over == "all")

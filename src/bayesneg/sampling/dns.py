@@ -32,7 +32,7 @@ class DNS(RuleSampler):
         if not self.top >= 1 or (self.candidates != "all" and self.top > self.candidates):
             raise InputError(f"top must be between 1 and candidates ({self.candidates}), got {self.top}")
 
-    def rule(self, epoch: int) -> TakeHighest:
+    def rule(self, batch: Batch) -> TakeHighest:
         return TakeHighest(self.top)
 
     def width(self, n_items: int) -> int:

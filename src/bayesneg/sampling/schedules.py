@@ -65,8 +65,8 @@ class WarmStart(RuleSampler):
         assert isinstance(then, RuleSampler)
         return replace(self, first=first, then=then)
 
-    def rule(self, epoch: int) -> Rule:
-        return self._at(epoch).rule(epoch)
+    def rule(self, batch: Batch) -> Rule:
+        return self._at(batch.epoch).rule(batch)
 
     def width(self, n_items: int) -> int:
         return max(self.first.width(n_items), self.then.width(n_items))

@@ -60,9 +60,9 @@ class SRNS(RuleSampler):
         positives = np.full((len(train), SNAPSHOTS), np.nan, dtype=np.float32)
         return replace(self, state=Memory(items, history, positives, train))
 
-    def rule(self, epoch: int) -> FromMemory:
+    def rule(self, batch: Batch) -> FromMemory:
         state = prepared(self.state)
-        alpha = self.alpha * min(1.0, (epoch - 1) / self.warmup)
+        alpha = self.alpha * min(1.0, (batch.epoch - 1) / self.warmup)
         return FromMemory(state.items, state.item_scores, state.positive_scores, alpha, float(self.temperature))
 
     def width(self, n_items: int) -> int:

@@ -24,7 +24,7 @@ class RNS(RuleSampler):
 
     draw: CandidateDraw = field(default_factory=UniformDraw)
 
-    def rule(self, epoch: int) -> TakeFirst:
+    def rule(self, batch: Batch) -> TakeFirst:
         return TakeFirst()
 
     def width(self, n_items: int) -> int:
@@ -71,7 +71,7 @@ class PNS(RuleSampler):
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> PNS:
         return replace(self, tables=PopularityTables.of(train, self.power))
 
-    def rule(self, epoch: int) -> TakeFirst:
+    def rule(self, batch: Batch) -> TakeFirst:
         return TakeFirst()
 
     def width(self, n_items: int) -> int:

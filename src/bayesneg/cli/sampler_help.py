@@ -1,0 +1,43 @@
+"""The end of ``bayesneg train --help``: every sampler and setting, from the names the commands know."""
+
+from __future__ import annotations
+
+import textwrap
+
+from typer.core import TyperCommand
+
+WIDTH = 78
+
+
+class WithSamplers(TyperCommand):
+    """A command whose help ends with the samplers; made when asked for, so that nothing is imported before."""
+
+    def get_help(self, ctx: object) -> str:
+        self.epilog = sampler_help()
+        return super().get_help(ctx)  # type: ignore[arg-type]
+
+
+def sampler_help() -> str:
+    from bayesneg.experiments.spec import model_lines, sampler_lines, setting_lines
+
+    own = ("file.py:Class", "a sampler of your own, a subclass of bayesneg.NegativeSampler; its arguments are settings")
+    return "\n\n".join(
+        [
+            _block("Samplers, and their settings as they are unless given:", [*sampler_lines(), own]),
+            _block("Models:", model_lines()),
+            _block("Settings:", setting_lines()),
+        ]
+    )
+
+
+def _block(title: str, lines: list[tuple[str, str]]) -> str:
+    indent = " " * 18
+    return "\n".join(
+        [
+            title,
+            *(
+                textwrap.fill(text, WIDTH, initial_indent=f"  {name:<16}", subsequent_indent=indent)
+                for name, text in lines
+            ),
+        ]
+    )

@@ -1,0 +1,95 @@
+"""A sampler of one's own, read from a Python file: ``file.py:Class``."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from bayesneg.errors import BayesnegError, InputError
+from bayesneg.interfaces import NegativeSampler
+
+
+def is_own(name: str) -> bool:
+    return name.partition(":")[0].endswith(".py")
+
+
+def own_class(name: str) -> type[NegativeSampler]:
+    """The class that ``file.py:Class`` names."""
+    path, _, class_name = name.partition(":")
+    module = _module(Path(path))
+    own = {key: kind for key, kind in vars(module).items() if _is_sampler(kind, module)}
+    if class_name not in own:
+        raise InputError(
+            f"{path} has no sampler {class_name!r}; it has: {', '.join(own) or 'none'} "
+            "(a sampler is a subclass of bayesneg.NegativeSampler, written file.py:Class)"
+        )
+    return own[class_name]
+
+
+def own_settings(name: str) -> list[str]:
+    """The arguments of the class, which are its settings."""
+    parameters = inspect.signature(own_class(name)).parameters.values()
+    return [each.name for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
+
+
+def own_sampler(name: str, settings: Mapping[str, str]) -> NegativeSampler:
+    """The class made with the settings as keyword arguments, numbers read as numbers."""
+    kind = own_class(name)
+    try:
+        return kind(**{key: _literal(value) for key, value in settings.items()})
+    except BayesnegError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}: {error}") from error
+
+
+def _module(path: Path) -> ModuleType:
+    """The file as a module, run once; what is wrong in it is named with its line."""
+    name = f"own sampler {path.resolve()}"  # no name that an import could mean
+    if name in sys.modules:
+        return sys.modules[name]
+    if not path.is_file():
+        raise InputError(f"{path} does not exist; a sampler of your own is written file.py:Class")
+    found = importlib.util.spec_from_file_location(name, path)
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    sys.modules[name] = module  # dataclasses look their module up
+    try:
+        found.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise InputError(f"{path} line {_line(path, error)}: {type(error).__name__}: {_said(error)}") from error
+    return module
+
+
+def _line(path: Path, error: Exception) -> int | str:
+    """The last line of the file that was reached."""
+    if isinstance(error, SyntaxError):
+        return error.lineno or "?"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame.lineno for frame in frames if Path(frame.filename).resolve() == path.resolve()]
+    return own[-1] or "?" if own else "?"
+
+
+def _said(error: Exception) -> str:
+    return error.msg if isinstance(error, SyntaxError) else str(error)
+
+
+def _is_sampler(kind: Any, module: ModuleType) -> bool:
+    own = isinstance(kind, type) and issubclass(kind, NegativeSampler) and kind.__module__ == module.__name__
+    return own and not inspect.isabstract(kind)
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text

@@ -1,0 +1,227 @@
+"""The choices of ``reference``, compiled: same names, same answers.
+
+These functions are compiled into the entry points of ``sequential`` and are not cached on their own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesneg.kernels.compiling import kernel
+from bayesneg.kernels.rules import FACTOR_TRIES, SNAPSHOTS
+
+BINS = 256  # of the partial sort by rank
+FEW = 16  # up to this many candidates F is counted by plain sweeps, above it by bucketing
+
+
+@kernel
+def info(x_positive: float, x_candidate: float) -> float:
+    return 1.0 / (1.0 + np.exp(np.float64(x_positive) - np.float64(x_candidate)))
+
+
+@kernel
+def unbias(F: float, p: float) -> float:
+    negative = (1.0 - F) * (1.0 - p)
+    return negative / (negative + F * p)
+
+
+@kernel
+def risk(info: float, unbias: float, weight: float) -> float:
+    return info * (1.0 - (1.0 + weight) * unbias)
+
+
+@kernel
+def count_at_most(x: np.ndarray, x_candidates: np.ndarray, counts: np.ndarray) -> None:
+    """counts_l = #{x ≤ x_l}, in integers. Entries of x that must not count are NaN or +inf above every candidate."""
+    if len(x_candidates) <= FEW:
+        for k in range(len(x_candidates)):
+            threshold = x_candidates[k]
+            count = np.int32(0)
+            for l in range(len(x)):  # noqa: E741
+                count += np.int32(x[l] <= threshold)
+            counts[k] = count
+        return
+    order = np.argsort(x_candidates)
+    ascending = x_candidates[order]
+    below = np.zeros(len(order) + 1, dtype=np.int64)
+    for value in x:
+        if value <= ascending[-1]:
+            below[np.searchsorted(ascending, value)] += 1
+    total = 0
+    for k in range(len(order)):
+        total += below[k]
+        counts[order[k]] = total
+
+
+@kernel
+def choose_highest(x: np.ndarray, top: int, uniform: float) -> int:
+    if top == 1:
+        return int(np.argmax(x))
+    wanted = int(uniform * min(top, len(x)))
+    for k in range(len(x)):  # the position with exactly ``wanted`` positions ranked before it
+        before = 0
+        for other in range(len(x)):
+            if x[other] > x[k] or (x[other] == x[k] and other < k):
+                before += 1
+        if before == wanted:
+            return k
+    return 0
+
+
+@kernel
+def choose_least_risk(
+    x: np.ndarray, x_positive: float, counts: np.ndarray, n: int, p: np.ndarray, weight: float
+) -> int:
+    best, least = 0, np.inf
+    for k in range(len(x)):
+        value = risk(info(x_positive, x[k]), unbias(counts[k] / (n + 1), p[k]), weight)
+        if value < least:
+            best, least = k, value
+    return best
+
+
+@kernel
+def choose_most_unbiased(counts: np.ndarray, n: int, p: np.ndarray) -> int:
+    best, most = 0, -np.inf
+    for k in range(len(counts)):
+        value = unbias(counts[k] / (n + 1), p[k])
+        if value > most:
+            best, most = k, value
+    return best
+
+
+@kernel
+def truncated_rank(uniform: float, scale: float, n: int) -> int:
+    return min(int(-scale * np.log1p(uniform * np.expm1(-n / scale))), n - 1)
+
+
+@kernel
+def choose_at_rank(x: np.ndarray, items: np.ndarray, rank: int) -> int:
+    """The item at this rank of the scores x (n_items,), which stand for ``items``; observed ones are NaN.
+
+    Scores fall into bins from high to low, and only the bin that holds the rank is sorted.
+    """
+    high, low = -np.inf, np.inf
+    for score in x:
+        if score > high:
+            high = score
+        if score < low:
+            low = score
+    width = np.float64(high) - np.float64(low)
+    per_width = (BINS - 1) / width if np.isfinite(width) and width > 0 else 0.0
+    sizes = np.zeros(BINS + 1, dtype=np.int64)
+    for score in x:
+        sizes[_bin(score, high, per_width)] += 1
+    wanted, before = 0, 0
+    while wanted < BINS and before + sizes[wanted] <= rank:
+        before += sizes[wanted]
+        wanted += 1
+    if wanted == BINS:
+        return -1  # fewer scores than ranks: some are not numbers
+    places = np.empty(sizes[wanted], dtype=np.int64)
+    found = 0
+    for place in range(len(x)):
+        if _bin(x[place], high, per_width) == wanted:
+            places[found] = place
+            found += 1
+    places = places[np.argsort(items[places])]  # the lower item number first on ties
+    return items[places[np.argsort(-x[places], kind="mergesort")[rank - before]]]
+
+
+@kernel
+def _bin(score: float, high: float, per_width: float) -> int:
+    """0 for the highest scores, BINS − 1 for the lowest, BINS for what is no number; never falls as scores fall."""
+    if np.isnan(score):
+        return BINS
+    position = (np.float64(high) - np.float64(score)) * per_width
+    return int(position) if position < BINS - 1 else BINS - 1
+
+
+@kernel
+def contains(row: np.ndarray, item: int) -> bool:
+    found = np.searchsorted(row, item)
+    return bool(found < len(row) and row[found] == item)
+
+
+@kernel
+def sort_factors(items: np.ndarray, orders: np.ndarray, spreads: np.ndarray) -> None:
+    for f in range(items.shape[1]):
+        column = -items[:, f]
+        orders[f] = np.argsort(column, kind="mergesort").astype(np.int32)
+        spreads[f] = np.std(column.astype(np.float64))
+
+
+@kernel
+def choose_at_factor_rank(
+    w: np.ndarray, scale: float, orders: np.ndarray, spreads: np.ndarray, row: np.ndarray, uniforms: np.ndarray
+) -> int:
+    d, n_items = orders.shape
+    total = 0.0
+    for f in range(d):
+        total += np.abs(np.float64(w[f])) * spreads[f]
+    rank, factor = 0, 0
+    for attempt in range(FACTOR_TRIES):
+        rank = truncated_rank(uniforms[2 * attempt], scale, n_items)
+        target = uniforms[2 * attempt + 1] * total
+        mass = 0.0
+        for f in range(d):
+            mass += np.abs(np.float64(w[f])) * spreads[f]
+            factor = f
+            if mass > target:
+                break
+        item = orders[factor, rank] if w[factor] > 0 else orders[factor, n_items - 1 - rank]
+        if not contains(row, item):
+            return item
+    for step in range(n_items):
+        place = (rank + step) % n_items
+        item = orders[factor, place] if w[factor] > 0 else orders[factor, n_items - 1 - place]
+        if not contains(row, item):
+            return item
+    return -1
+
+
+@kernel
+def choose_from_memory(
+    x: np.ndarray, x_positive: float, past_items: np.ndarray, past_positive: np.ndarray, variance_weight: float
+) -> int:
+    best, most = 0, -np.inf
+    for slot in range(len(x)):
+        seen, total = 0, 0.0
+        for t in range(SNAPSHOTS):
+            value = info(past_positive[t], past_items[slot, t])
+            if np.isfinite(value):
+                seen += 1
+                total += value
+        spread = 0.0
+        for t in range(SNAPSHOTS):
+            value = info(past_positive[t], past_items[slot, t])
+            if np.isfinite(value):
+                spread += (value - total / seen) ** 2
+        merit = info(x_positive, x[slot]) + variance_weight * np.sqrt(spread / max(seen, 1))
+        if merit > most:
+            best, most = slot, merit
+    return best
+
+
+@kernel
+def refresh_memory(
+    memory: np.ndarray, past: np.ndarray, fresh: np.ndarray, x: np.ndarray, temperature: float, uniforms: np.ndarray
+) -> None:
+    """``x`` holds the scores of the memory, then of the fresh items; only as many stay as the memory had."""
+    size = len(x) - len(fresh)
+    keys = np.empty(len(x))
+    for k in range(len(x)):
+        keys[k] = x[k] / temperature - np.log(-np.log(max(uniforms[k], 1e-300)))
+    kept = np.argsort(-keys, kind="mergesort")[:size]
+    stays = np.zeros(size, dtype=np.bool_)
+    for k in kept:
+        if k < size:
+            stays[k] = True
+    slot = 0
+    for k in kept:
+        if k >= size:
+            while stays[slot]:
+                slot += 1
+            memory[slot] = fresh[k - size]
+            past[slot] = np.nan
+            slot += 1

@@ -1,0 +1,109 @@
+"""``bayesneg compare``."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+def compare(bayesneg, *arguments):
+    return bayesneg("compare", *arguments, "--epochs", 2, "--seeds", 2)
+
+
+def test_json_is_one_object_with_every_run_and_the_report_is_written(bayesneg, ratings):
+    found = compare(bayesneg, ratings, "--samplers", "rns,dns", "--json").json
+    assert [(run["label"], run["seed"]) for run in found["runs"]] == [("RNS", 0), ("RNS", 1), ("DNS", 0), ("DNS", 1)]
+    assert found["report"] == "report.html"
+    assert "RNS" in (ratings.parent / "report.html").read_text()
+
+
+def test_the_table_has_a_row_per_sampler_and_names_the_report(bayesneg, ratings):
+    done = compare(bayesneg, ratings, "--samplers", "rns,bns", "--report", "mine.html")
+    assert (done.code, done.out) == (0, "")
+    assert "ndcg@20 − RNS" in done.err
+    assert "over 2 seeds" in done.err
+    assert str(ratings.parent / "mine.html") in done.err
+    assert "\x1b" not in done.err
+
+
+def test_names_may_have_spaces_capitals_and_stray_commas(bayesneg, ratings):
+    runs = compare(bayesneg, ratings, "--samplers", "RNS, ,Dns: candidates = 3,", "--json").json["runs"]
+    assert {run["label"] for run in runs} == {"RNS", "DNS (candidates=3)"}
+
+
+def test_the_number_of_jobs_changes_no_number(bayesneg, ratings):
+    one, two = (compare(bayesneg, ratings, "--jobs", jobs, "--json").json["runs"] for jobs in (1, 2))
+    assert [run["final"] for run in one] == [run["final"] for run in two]
+
+
+def test_set_reaches_the_model_and_every_sampler_that_has_the_setting(bayesneg, ratings):
+    settings = ("--set", "candidates=3", "--set", "dim=8")
+    runs = compare(bayesneg, ratings, "--samplers", "rns,dns,bns:candidates=7", *settings, "--json").json["runs"]
+    assert [run["label"] for run in runs[::2]] == ["RNS", "DNS (candidates=3)", "BNS (candidates=7)"]
+    assert [run["spec"]["sampler"].get("candidates") for run in runs[::2]] == [None, 3, 7]
+    assert {run["spec"]["model"]["dim"] for run in runs} == {8}
+
+
+def test_a_setting_that_nobody_has_is_refused(bayesneg, ratings):
+    error = compare(bayesneg, ratings, "--samplers", "rns,dns", "--set", "weight=3").error
+    assert "'weight' is no setting of rns or dns or mf" in error
+    assert "candidates" in error
+
+
+def test_a_sampler_of_ones_own_joins_with_its_settings(bayesneg, ratings, own_samplers):
+    runs = compare(bayesneg, ratings, "--samplers", "rns,own.py:Mine,own.py:Mine:start=5", "--json").json["runs"]
+    assert [run["label"] for run in runs[::2]] == ["RNS", "Mine", "Mine (start=5)"]
+    assert [run["spec"]["sampler"].get("start") for run in runs[::2]] == [None, 0, 5]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--samplers", ","], "no sampler is named"),
+        (["--samplers", "rns,rsn"], "'rsn' is no sampler"),
+        (["--samplers", "rns,dns,rns"], "RNS twice"),
+        (["--jobs", 0], "jobs must be at least 1, got 0"),
+        (["--seeds", 0], "seeds must be at least 1"),
+        (["--seeds", -3], "seeds must be at least 1"),
+        (["--epochs", -3], "epochs must be at least 1, got -3"),
+        (["--report", "nowhere/report.html"], "--report nowhere/report.html must be a file in an existing folder"),
+        (["--report", "."], "--report . must be a file"),
+        (["--set", "learning_rate=1000"], "seed 0: training diverged in epoch 1"),
+    ],
+)
+def test_a_wrong_option_gets_a_sentence_and_nothing_is_written(bayesneg, ratings, options, expected):
+    error = bayesneg(
+        "compare", ratings, "--samplers", "rns", "--epochs", 2, "--seeds", 1, "--out", "runs", *options
+    ).error
+    assert expected in error
+    assert [path.name for path in ratings.parent.iterdir()] == ["ratings.csv"]
+
+
+def test_an_out_that_holds_one_of_the_runs_is_refused_before_any_training(bayesneg, ratings):
+    out = ratings.parent / "runs"
+    assert compare(bayesneg, ratings, "--samplers", "rns", "--out", out).code == 0
+    (ratings.parent / "report.html").unlink()
+    error = compare(bayesneg, ratings, "--samplers", "dns,rns", "--out", out).error
+    assert "rns-seed0 already holds a run" in error
+    assert {path.name for path in out.iterdir()} == {"rns-seed0", "rns-seed1"}
+    assert not (ratings.parent / "report.html").exists()
+
+
+def test_the_folder_of_a_single_run_is_no_place_for_a_comparison(bayesneg, ratings, finished):
+    assert "already holds a run" in compare(bayesneg, ratings, "--out", finished, "--resume").error
+
+
+def test_resume_keeps_finished_runs_and_trains_the_rest(bayesneg, ratings):
+    out = ratings.parent / "runs"
+    compare(bayesneg, ratings, "--samplers", "rns", "--out", out)
+    lines = (out / "rns-seed0" / "epochs.jsonl").read_text()
+    found = compare(bayesneg, ratings, "--samplers", "rns,dns", "--out", out, "--resume", "--json").json
+    assert {path.name for path in out.iterdir()} == {"rns-seed0", "rns-seed1", "dns-seed0", "dns-seed1"}
+    assert found["runs"][0]["epochs"] == [json.loads(line) for line in lines.splitlines()]  # seconds included
+
+
+def test_an_error_keeps_the_runs_that_were_finished_and_nothing_else(bayesneg, ratings, own_samplers):
+    options = ("--samplers", "rns,own.py:OutOfRange", "--jobs", 1, "--out", "runs", "-q")
+    assert "OutOfRange, seed 0: " in compare(bayesneg, ratings, *options).error
+    assert {path.name for path in (ratings.parent / "runs").iterdir()} == {"rns-seed0", "rns-seed1"}

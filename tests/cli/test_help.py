@@ -1,0 +1,80 @@
+"""What the help shows, and what it costs to show it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from bayesneg.experiments.spec import MODELS, SAMPLERS
+
+COMMANDS = [
+    ["train"],
+    ["compare"],
+    ["evaluate"],
+    ["recommend"],
+    ["report"],
+    ["data", "list"],
+    ["data", "get"],
+    ["data", "describe"],
+]
+HEAVY = ("numba", "polars", "matplotlib", "torch", "scipy")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_the_help_of_every_command_shows_an_example_of_it(bayesneg, command):
+    done = bayesneg(*command, "--help")
+    assert done.code == 0
+    assert "Example" in done.out
+    assert f"  bayesneg {' '.join(command)}" in done.out
+    assert all(len(line) <= 80 for line in done.out.splitlines())
+
+
+def test_the_help_shows_defaults(bayesneg):
+    text = bayesneg("train", "--help").out
+    assert "[default: 100]" in text
+    assert "[default: bns]" in text
+    assert "[default: (guessed)]" in text
+
+
+def test_the_help_of_train_lists_every_sampler_model_and_setting(bayesneg):
+    text = bayesneg("train", "--help").out
+    shown = set(text[text.index("Samplers, and") :].split())
+    settings = {key for named in SAMPLERS.values() for key in named.options.model_fields}
+    settings |= {key for _, options, _ in MODELS.values() for key in options.model_fields}
+    assert set(SAMPLERS) | set(MODELS) | settings <= shown
+
+
+def test_without_a_command_the_help_is_shown(bayesneg):
+    done = bayesneg()
+    assert "bayesneg compare synthetic" in done.out
+    assert done.err == ""
+
+
+def test_the_version_is_shown(bayesneg):
+    assert bayesneg("--version").out.startswith("bayesneg 0.")
+
+
+def modules_after(code: str) -> tuple[set[str], float]:
+    """The modules a fresh interpreter has loaded after ``code``, and the seconds it took."""
+    script = (
+        "import sys, time; started = time.perf_counter()\n"
+        f"{code}\n"
+        "print(time.perf_counter() - started, *{name.split('.')[0] for name in sys.modules}, file=sys.stderr)"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stderr
+    seconds, *names = said.splitlines()[-1].split()
+    return set(names), float(seconds)
+
+
+def test_importing_bayesneg_is_quick_and_imports_nothing_heavy():
+    loaded, seconds = min((modules_after("import bayesneg") for _ in range(3)), key=lambda pair: pair[1])
+    assert not loaded.intersection((*HEAVY, "numpy", "pydantic"))
+    assert seconds < 0.5
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["data", "list"]], ids=" ".join)
+def test_help_and_lists_import_nothing_heavy(arguments):
+    code = f"from bayesneg.cli import main\ntry: main({arguments!r})\nexcept SystemExit: pass"
+    assert not modules_after(code)[0].intersection(HEAVY)

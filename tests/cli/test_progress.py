@@ -1,0 +1,74 @@
+"""Progress on stderr: bars on a terminal, now and then a line in a log."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from bayesneg.progress import Log, cell_bars, epoch_bar, last_numbers
+
+LINE = {"epoch": 1, "ndcg@20": 0.25, "validation_ndcg@20": 0.2, "tnr": 0.9}
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_log_gets_one_line_when_a_sampler_is_done(capsys):
+    with cell_bars(True, ["RNS", "BNS"], 3) as advance:
+        for label in ("RNS", "BNS", "RNS", "RNS"):
+            advance(label, LINE)
+    assert capsys.readouterr().err == "RNS: 3 of 3 epochs  ndcg@20 0.2500  tnr 0.9000\n"
+
+
+def test_a_short_fit_leaves_no_line_in_a_log(capsys):
+    with epoch_bar(True, "BNS", 2) as show:
+        show({**LINE, "epoch": 1})
+        show({**LINE, "epoch": 2})
+    assert capsys.readouterr().err == ""
+
+
+def test_a_long_fit_leaves_a_line_now_and_then(capsys):
+    log = Log({"BNS": 9}, done={"BNS": 4}, every=0.0)
+    log.advance("BNS", LINE)
+    log.advance("BNS", {"epoch": 6})
+    assert capsys.readouterr().err.splitlines() == [
+        "BNS: 5 of 9 epochs  ndcg@20 0.2500  tnr 0.9000",
+        "BNS: 6 of 9 epochs",
+    ]
+
+
+def test_quiet_is_quiet(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with epoch_bar(False, "BNS", 1) as show:
+        show(LINE)
+    with cell_bars(False, ["BNS"], 1) as advance:
+        advance("BNS", LINE)
+    assert sys.stderr.getvalue() == ""
+
+
+@pytest.mark.parametrize("label", ["BNS", "[red]"])
+def test_a_terminal_gets_a_bar_with_the_numbers(monkeypatch, label):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    with epoch_bar(True, label, 1) as show:
+        show(LINE)
+    assert label in sys.stderr.getvalue()
+    assert "1/1" in sys.stderr.getvalue()
+    assert "ndcg@20 0.2500" in sys.stderr.getvalue()
+
+
+def test_ones_own_function_gets_every_line():
+    lines: list[dict] = []
+    with epoch_bar(lines.append, "BNS", 1) as show:
+        show(LINE)
+    assert lines == [LINE]
+
+
+def test_the_numbers_watched_are_test_ndcg_and_tnr():
+    assert last_numbers(LINE) == "ndcg@20 0.2500  tnr 0.9000"
+    assert last_numbers({"epoch": 1}) == ""

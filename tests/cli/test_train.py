@@ -1,0 +1,105 @@
+"""``bayesneg train``."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+def test_json_is_one_object_with_the_record_and_nothing_else_on_stdout(bayesneg, ratings):
+    found = bayesneg("train", ratings, "--sampler", "dns", "--set", "candidates=3", "--epochs", 2, "--json").json
+    assert (found["label"], found["seed"], found["out"]) == ("DNS (candidates=3)", 0, None)
+    assert [line["epoch"] for line in found["epochs"]] == [1, 2]
+    assert 0 < found["final"]["ndcg@20"] < 1
+    assert found["data"]["n_train"] + found["data"]["n_validation"] + found["data"]["n_test"] == 360
+
+
+def test_without_json_the_tables_are_on_stderr_without_control_characters(bayesneg, ratings):
+    done = bayesneg("train", ratings, "--epochs", 2)
+    assert done.code == 0
+    assert done.out == ""
+    assert "BNS on ratings, epoch" in done.err
+    assert "tnr_uniform" in done.err
+    assert "\x1b" not in done.err
+    assert "\r" not in done.err
+
+
+def test_out_records_the_run_that_json_shows(bayesneg, ratings):
+    shown = bayesneg("train", ratings, "--epochs", 2, "--out", "run", "--json").json
+    metrics = json.loads((ratings.parent / "run" / "metrics.json").read_text())
+    assert shown["final"] == metrics["mean"]
+    assert shown["out"] == "run"
+
+
+def test_an_out_that_holds_a_run_is_left_alone(bayesneg, ratings, finished):
+    before = {path.name: path.read_bytes() for path in finished.iterdir()}
+    error = bayesneg("train", ratings, "--epochs", 2, "--out", finished).error
+    assert "already holds a run" in error
+    assert "--resume" in error
+    assert {path.name: path.read_bytes() for path in finished.iterdir()} == before
+
+
+def test_resume_goes_on_to_the_same_bytes_as_one_run(bayesneg, ratings):
+    for out, epochs in (("whole", [4]), ("parts", [2, 4])):
+        for until in epochs:
+            assert bayesneg("train", ratings, "--epochs", until, "--out", out, "--resume", "-q").code == 0
+    whole, parts = ratings.parent / "whole", ratings.parent / "parts"
+    for name in ("weights.safetensors", "metrics.json", "per_user.parquet"):
+        assert (whole / name).read_bytes() == (parts / name).read_bytes(), name
+
+
+@pytest.mark.parametrize(
+    "other", [("--seed", 1), ("--sampler", "rns"), ("--set", "dim=8"), ("--split-seed", 1), ("--select", "last")]
+)
+def test_resume_with_other_settings_is_refused(bayesneg, ratings, finished, other):
+    error = bayesneg("train", ratings, "--epochs", 3, "--out", finished, "--resume", *other).error
+    assert "other" in error
+
+
+def test_a_diverging_run_names_the_epoch_and_what_to_lower_and_leaves_no_folder(bayesneg, ratings):
+    settings = ("--set", "learning_rate=1000", "--sampler", "rns")
+    error = bayesneg("train", ratings, "--epochs", 5, "--out", "run", *settings).error
+    assert "diverged in epoch 1" in error
+    assert "lower learning_rate" in error
+    assert [path.name for path in ratings.parent.iterdir()] == ["ratings.csv"]
+
+
+def test_users_and_items_that_occur_only_in_test_are_counted(bayesneg, place):
+    (place / "train.csv").write_text("user,item\na,1\na,2\nb,1\nb,3\nc,2\n")
+    (place / "test.csv").write_text("user,item\na,3\nb,2\nd,1\nc,9\n")
+    given = ("train", "train.csv", "--test", "test.csv", "--select", "last", "--epochs", 2)
+    facts = bayesneg(*given, "--json").json["data"]
+    assert (facts["n_test_only_users"], facts["n_test_only_items"]) == (1, 1)
+    said = bayesneg(*given).err
+    assert "1 user occurs only in test" in said
+    assert "1 item occurs only in test" in said
+
+
+@pytest.mark.parametrize("sampler", ["rns", "dns", "srns", "bns", "optimal"])
+def test_users_without_or_short_of_unseen_items_are_skipped_and_counted(bayesneg, place, sampler):
+    greedy = [("all", item) for item in "abcdef"] + [("most", item) for item in "abcde"] + [("few", "a"), ("few", "b")]
+    (place / "train.csv").write_text("user,item\n" + "".join(f"{user},{item}\n" for user, item in greedy))
+    (place / "test.csv").write_text("user,item\nfew,c\n")
+    given = ("train", "train.csv", "--test", "test.csv", "--select", "last", "--epochs", 2, "--sampler", sampler)
+    facts = bayesneg(*given, "--json").json["data"]
+    assert facts["n_users_without_negatives"] == 1
+    assert facts["n_users_short_of_candidates"] == {"rns": 0, "dns": 1, "srns": 2, "bns": 2, "optimal": 0}[sampler]
+    assert "1 user chose every item" in bayesneg(*given).err
+
+
+@pytest.mark.parametrize(("rows", "n_users", "n_items"), [("one,{}", 1, 8), ("{},one", 8, 1)])
+def test_a_single_user_or_item_is_no_crash(bayesneg, place, rows, n_users, n_items):
+    (place / "data.csv").write_text("user,item\n" + "".join(rows.format(letter) + "\n" for letter in "abcdefgh"))
+    facts = bayesneg("train", "data.csv", "--epochs", 2, "--json").json["data"]
+    assert (facts["n_users"], facts["n_items"]) == (n_users, n_items)
+    assert bayesneg("train", "data.csv", "--epochs", 2).code == 0
+
+
+def test_columns_without_names_are_given_by_position(bayesneg, place):
+    (place / "bare.txt").write_text(
+        "".join(f"{5 - rating};i{item};u{item % 5}\n" for item, rating in enumerate([1] * 40))
+    )
+    options = ("--separator", ";", "--no-header", "--user-column", 2, "--item-column", 1)
+    facts = bayesneg("train", "bare.txt", *options, "--epochs", 1, "--json").json["data"]
+    assert (facts["n_users"], facts["n_items"]) == (5, 40)

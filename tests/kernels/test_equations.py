@@ -1,0 +1,117 @@
+"""Every equation of the paper, worked out by hand.
+
+One user, six unobserved items with scores 1, 2, 3, 4, 5, 6 and a positive with score 4; the candidates are the
+items with scores 6 and 3.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from bayesneg.kernels import reference as ref
+
+
+def test_info_is_one_minus_sigmoid_of_the_gap():
+    assert ref.info(4.0, 4.0) == 0.5
+    assert ref.info(4.0, 3.0) == pytest.approx(1 - 1 / (1 + math.exp(-1.0)))  # 0.268941…
+    assert ref.info(4.0, 6.0) == pytest.approx(0.880797, abs=1e-6)
+
+
+def test_counted_cdf_divides_by_one_more_than_the_population():
+    assert ref.counted_cdf(6, 6) == pytest.approx(6 / 7)  # the highest of six
+    assert ref.counted_cdf(3, 6) == pytest.approx(3 / 7)
+
+
+def test_unbias_is_the_normalised_posterior():
+    # F = 6/7, p = 1/10: (1/7 · 9/10) / (1/7 · 9/10 + 6/7 · 1/10) = 9 / (9 + 6) = 3/5
+    assert ref.unbias(6 / 7, 0.1) == pytest.approx(0.6)
+    # F = 3/7, p = 1/10: (4 · 9) / (4 · 9 + 3 · 1) = 36/39
+    assert ref.unbias(3 / 7, 0.1) == pytest.approx(36 / 39)
+
+
+def test_unbias_is_the_paper_s_fraction():
+    F, p = np.meshgrid(np.linspace(0.01, 0.99, 50), np.linspace(0.01, 0.99, 50))
+    np.testing.assert_allclose(ref.unbias(F, p), (1 - F) * (1 - p) / (1 - F - p + 2 * F * p), rtol=1e-12)
+
+
+def test_unbias_is_a_probability_that_falls_in_F_and_in_the_prior():
+    F, p = np.meshgrid(np.linspace(0.01, 0.99, 50), np.linspace(0.01, 0.99, 50))
+    values = ref.unbias(F, p)
+    assert ((values >= 0) & (values <= 1)).all()
+    assert (np.diff(values, axis=0) < 0).all()
+    assert (np.diff(values, axis=1) < 0).all()
+
+
+def test_unbias_at_the_ends_of_the_prior():
+    assert ref.unbias(0.5, 0.0) == 1.0
+    assert ref.unbias(0.5, 1.0) == 0.0
+
+
+def test_risk_weighs_gain_against_loss():
+    # R = P(fn)·info − λ·P(tn)·info = 0.4·0.88 − 5·0.6·0.88
+    assert ref.risk(0.88, 0.6, 5.0) == pytest.approx(0.4 * 0.88 - 5 * 0.6 * 0.88)
+
+
+def test_least_risk_prefers_the_safe_item_where_the_prior_warns_and_the_hard_one_where_it_does_not():
+    x, counts = np.array([6.0, 3.0]), np.array([6, 3])
+    # p = 1/10: risks 0.880797·(1 − 6·0.6) = −2.2901 and 0.268941·(1 − 6·36/39) = −1.2206
+    assert ref.choose_least_risk(x, 4.0, counts, 6, np.array([0.1, 0.1]), 5.0) == 0
+    # p = 1/2 on the first: unbias 1/7, risk 0.880797·(1 − 6/7) = +0.1258
+    assert ref.choose_least_risk(x, 4.0, counts, 6, np.array([0.5, 0.1]), 5.0) == 1
+
+
+def test_a_small_weight_flees_false_negatives_and_a_large_one_seeks_hard_items():
+    x, counts, p = np.array([6.0, 3.0]), np.array([6, 3]), np.array([0.25, 0.25])
+    # unbias 1/3 and 4/5 by hand: (1·3)/(1·3 + 6·1) and (4·3)/(4·3 + 3·1)
+    # λ = 0.1: 0.8808·(1 − 1.1/3) = 0.5578 against 0.2689·(1 − 0.88) = 0.0323
+    assert ref.choose_least_risk(x, 4.0, counts, 6, p, 0.1) == 1
+    # λ = 15: 0.8808·(1 − 16/3) = −3.817 against 0.2689·(1 − 12.8) = −3.174
+    assert ref.choose_least_risk(x, 4.0, counts, 6, p, 15.0) == 0
+
+
+def test_posterior_criterion_takes_the_surest_true_negative():
+    assert ref.choose_most_unbiased(np.array([6, 3]), 6, np.array([0.1, 0.1])) == 1
+    assert ref.choose_most_unbiased(np.array([6, 3]), 6, np.array([0.01, 0.9])) == 0
+
+
+def test_lowest_position_wins_a_tie():
+    tied, p = np.array([2.0, 2.0, 2.0]), np.array([0.1, 0.1, 0.1])
+    assert ref.choose_least_risk(tied, 1.0, np.array([4, 4, 4]), 6, p, 5.0) == 0
+    assert ref.choose_most_unbiased(np.array([4, 4, 4]), 6, p) == 0
+    assert ref.choose_highest(tied, 1, 0.9) == 0
+
+
+def test_highest_takes_the_top_and_dns_m_n_one_of_the_top():
+    x = np.array([0.1, 0.9, 0.5, 0.7])
+    assert ref.choose_highest(x, 1, 0.99) == 1
+    assert [ref.choose_highest(x, 2, uniform) for uniform in (0.0, 0.49, 0.5, 0.99)] == [1, 1, 3, 3]
+
+
+def test_truncated_rank_inverts_the_exponential():
+    # n = 2, λ = 1: P(0) = 1/(1 + e⁻¹) = 0.731059
+    assert ref.truncated_rank(0.731058, 1.0, 2) == 0
+    assert ref.truncated_rank(0.731060, 1.0, 2) == 1
+
+
+def test_rank_counts_unobserved_items_only_and_breaks_ties_by_item_number():
+    x = np.array([5.0, 9.0, 7.0, 7.0, 1.0])
+    assert [ref.choose_at_rank(x, np.array([1]), rank) for rank in range(4)] == [2, 3, 0, 4]
+
+
+def test_srns_takes_score_plus_weighted_spread_over_time():
+    from bayesneg.kernels.rules import FromMemory
+
+    past = np.full((1, 2, 5), np.nan, np.float32)
+    past[0, 0, :2] = 0.0, 0.0  # steady: P = σ(0) = ½ twice, spread 0
+    past[0, 1, :2] = -2.0, 2.0  # moving: P = σ(−2), σ(2); spread (σ(2) − σ(−2))/2 = 0.380797
+    positives = np.zeros((1, 5), np.float32)
+    x = np.array([0.5, 0.0])  # σ(0.5) = 0.6225 against σ(0) = 0.5
+
+    def slot(alpha):
+        return ref.choose_from_memory(FromMemory(np.array([[7, 8]]), past, positives, alpha, 1.0), 0, 0, x, 0.0)
+
+    assert slot(0.3) == 0  # 0.6225 > 0.5 + 0.3·0.3808 = 0.6142
+    assert slot(0.4) == 1  # 0.6225 < 0.5 + 0.4·0.3808 = 0.6523

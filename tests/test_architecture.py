@@ -1,0 +1,120 @@
+"""The house stays in order: imports point one way, heavy libraries have few homes, nothing unsafe is loaded."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "bayesneg"
+# each room and the rooms it may import; errors and seeding are open to all
+MAY_IMPORT = {
+    "data": {"kernels"},
+    "kernels": set(),
+    "interfaces": {"data", "kernels"},
+    "sampling": {"interfaces", "data", "kernels"},
+    "models": {"interfaces", "data", "kernels"},
+    "evaluation": {"interfaces", "data", "kernels"},
+    "progress": set(),
+    "runs": {"interfaces", "data", "models", "evaluation"},
+    "training": {"interfaces", "data", "evaluation", "models", "progress", "runs"},
+    "report": {"runs", "evaluation"},
+    "experiments": {"interfaces", "data", "models", "sampling", "progress", "runs", "training"},
+    "cli": {"data", "evaluation", "experiments", "progress", "report", "runs", "training"},
+}
+OPEN = {"errors", "seeding"}
+HOMES = {"numba": {"kernels"}, "matplotlib": {"report"}, "typer": {"cli"}, "pydantic": {"experiments"}}
+
+
+def imports(path: Path, *, typing_too: bool = False) -> set[str]:
+    """Modules that a file imports, those for type checking only left out."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    skipped: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and not typing_too:
+            skipped.update(ast.walk(node))
+    found = set()
+    for node in ast.walk(tree):
+        if node in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+            found.update(f"{node.module}.{alias.name}" for alias in node.names if node.module == "bayesneg")
+    return found
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+FILES = [path for path in SOURCE.rglob("*.py") if room_of(path) not in ("__init__",)]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_point_one_way(path):
+    room = room_of(path)
+    allowed = {"errors"} if room in OPEN else MAY_IMPORT[room] | OPEN | {room, "__version__"}
+    own = {name.split(".")[1] for name in imports(path) if name.startswith("bayesneg.")}
+    assert own <= allowed, f"{room} may not import {sorted(own - allowed)}"
+
+
+@pytest.mark.parametrize("library", HOMES)
+def test_heavy_libraries_have_few_homes(library):
+    users = {room_of(path) for path in FILES if any(name.split(".")[0] == library for name in imports(path))}
+    assert users == HOMES[library]
+
+
+def test_nothing_unsafe_is_loaded():
+    for path in FILES:
+        assert not {"pickle", "marshal", "shelve", "dill", "joblib"} & {name.split(".")[0] for name in imports(path)}, (
+            path
+        )
+
+
+def test_files_can_be_read_in_one_sitting():
+    long = {str(path.relative_to(SOURCE)): len(path.read_text().splitlines()) for path in FILES}
+    assert not {name for name, lines in long.items() if lines > 350}
+
+
+def python(code: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, **environment}
+    )
+    return done.stdout
+
+
+def test_importing_the_package_pulls_in_nothing_heavy():
+    loaded = python("import sys, bayesneg; print(*sys.modules)").split()
+    assert not {"numba", "polars", "matplotlib", "scipy", "torch", "rich", "pydantic"} & set(loaded)
+
+
+def test_every_public_name_is_there():
+    import bayesneg as bn
+
+    for name in bn.__all__:
+        assert getattr(bn, name) is not None
+    assert set(bn.__all__) <= set(dir(bn))
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        bn.Nothing  # noqa: B018
+
+
+COMPILE = """
+import bayesneg as bn
+from bayesneg.kernels import draws, sequential
+split = bn.split(bn.synthetic(30, 40, seed=0), test=0.2, seed=0)
+for sampler in (bn.RNS(), bn.BNS()):
+    bn.fit(bn.MF(dim=2), split, sampler, epochs=1, progress=False)
+print(sum(sum(f.stats.cache_misses.values()) for f in (sequential.train_block, draws.uniform_candidates)))
+"""
+
+
+def test_a_second_process_compiles_nothing(tmp_path):
+    first, second = (int(python(COMPILE, NUMBA_CACHE_DIR=str(tmp_path))) for _ in range(2))
+    assert first == 3
+    assert second == 0

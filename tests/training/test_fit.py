@@ -1,0 +1,322 @@
+"""The training loop: what it records, which epoch it reports, and that it can be interrupted."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import bayesneg as bn
+from bayesneg.data.splits import Split
+from bayesneg.errors import DivergedError, InputError
+from bayesneg.runs import folder as files
+from worlds import interactions
+
+
+@pytest.fixture(scope="module")
+def split():
+    return bn.split(bn.synthetic(80, 100, seed=3), test=0.2, seed=0)
+
+
+@pytest.fixture(scope="module")
+def validated():
+    return bn.split(bn.synthetic(80, 100, seed=3), test=0.2, validation=0.2, seed=0)
+
+
+def fit(split, sampler=None, **more):
+    settings = {"epochs": 4, "progress": False} | more
+    model = settings.pop("model", bn.MF(dim=4, learning_rate=0.05))
+    return bn.fit(model, split, sampler or bn.BNS(), **settings)
+
+
+def without_seconds(lines):
+    return [{key: value for key, value in line.items() if key != "seconds"} for line in lines]
+
+
+def test_training_learns(split):
+    run = fit(split, bn.RNS(), epochs=40)
+    assert run.evaluate(k=10).mean["auc"] > 0.7
+    assert run.record.epochs[0]["ndcg@20"] < run.record.epochs[-1]["ndcg@20"]
+
+
+def test_same_seed_same_bytes_and_another_seed_others(split):
+    one, two, other = fit(split, seed=1), fit(split, seed=1), fit(split, seed=2)
+    assert one.scorer.users.tobytes() == two.scorer.users.tobytes()
+    assert without_seconds(one.record.epochs) == without_seconds(two.record.epochs)
+    assert one.scorer.users.tobytes() != other.scorer.users.tobytes()
+
+
+def test_factors_are_float32(split):
+    assert fit(split).scorer.users.dtype == np.float32
+
+
+def test_every_epoch_is_recorded_with_the_same_keys(split):
+    lines = fit(split).record.epochs
+    assert [line["epoch"] for line in lines] == [1, 2, 3, 4]
+    keys = {
+        "epoch",
+        "tnr",
+        "inf",
+        "tnr_uniform",
+        "tnr_true",
+        "inf_true",
+        "tnr_uniform_true",
+        "skipped",
+        "seconds",
+        "ndcg@20",
+    }
+    assert all(set(line) == keys for line in lines)
+
+
+def test_evaluation_can_be_rarer_but_never_misses_the_last_epoch(split):
+    lines = fit(split, epochs=5, evaluate_every=2).record.epochs
+    assert [line["epoch"] for line in lines if "ndcg@20" in line] == [2, 4, 5]
+
+
+def test_the_record_knows_the_settings_the_data_and_the_versions(split):
+    record = fit(split, bn.BNS(candidates=7)).record
+    assert record.label == "BNS (candidates=7)"
+    assert record.spec["sampler"]["candidates"] == 7
+    assert record.spec["model"]["dim"] == 4
+    assert record.data["fingerprint"] == split.fingerprint
+    assert {"python", "bayesneg", "numpy", "numba"} <= set(record.versions)
+
+
+def test_without_validation_the_last_epoch_is_reported(split):
+    run = fit(split)
+    assert (run.record.select, run.record.reported_epoch) == ("last", 4)
+
+
+def test_with_validation_the_best_epoch_on_it_is_reported_whatever_test_says(validated):
+    run = fit(validated, bn.DNS(candidates=20), epochs=30, model=bn.MF(dim=16, learning_rate=0.2))
+    curve = run.record.at_epochs("validation_ndcg@20")
+    best = max(curve, key=curve.__getitem__)
+    assert best != 30  # it over-fits, so that the choice matters
+    assert run.record.reported_epoch == best
+    assert run.evaluate(k=20, part="validation").mean["ndcg@20"] == pytest.approx(curve[best])
+    assert run.record.final["ndcg@20"] == pytest.approx(run.record.at_epochs("ndcg@20")[best])
+
+
+def test_the_last_epoch_can_be_asked_for_in_spite_of_validation(validated):
+    assert fit(validated, select="last").record.reported_epoch == 4
+
+
+def test_best_without_validation_is_refused(split):
+    with pytest.raises(InputError, match="needs a validation part"):
+        fit(split, select="best")
+
+
+def test_validation_and_test_labels_never_reach_the_training(validated):
+    """Other held-out labels, same training: same factors."""
+    shuffled = Split(train=validated.train, test=validated.validation, validation=validated.test)
+    one, two = (fit(part, select="last").scorer.users for part in (validated, shuffled))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_shuffle_once_keeps_the_order_and_shuffle_epoch_changes_it(split):
+    once, anew = (fit(split, bn.RNS(), model=bn.MF(dim=4, shuffle=s)).scorer.users for s in ("once", "epoch"))
+    assert not np.array_equal(once, anew)
+
+
+def test_two_threads_learn_as_well(split):
+    one, two = (
+        fit(split, bn.RNS(), model=bn.MF(dim=8, learning_rate=0.05, threads=t), epochs=30).evaluate(k=10).mean["auc"]
+        for t in (1, 2)
+    )
+    assert two == pytest.approx(one, abs=0.05)
+
+
+def test_initial_factors_have_the_stated_spread():
+    train = bn.synthetic(500, 500, seed=0)
+    learner = bn.MF(regularization=0.04).start(train, rng=np.random.default_rng(0))
+    assert learner.users.std() == pytest.approx(0.2, rel=0.02)
+    assert bn.MF(init_scale=0.5).start(train, rng=np.random.default_rng(0)).items.std() == pytest.approx(0.5, rel=0.02)
+
+
+# ------------------------------------------------------------------------------------------------------ run folders
+
+
+def test_a_run_is_recorded_as_it_goes_and_read_back(split, tmp_path):
+    run = fit(split, out=tmp_path / "run", seed=5)
+    again = bn.load_run(tmp_path / "run")
+    assert again.record.to_dict() == run.record.to_dict()
+    np.testing.assert_array_equal(again.scorer.users, run.scorer.users)
+    user = split.train.user_ids[7]
+    assert again.recommend(user, k=5) == run.recommend(user, k=5)
+    assert again.split.fingerprint == split.fingerprint
+
+
+def test_saving_later_writes_the_same_as_recording(split, tmp_path):
+    run = fit(split, out=tmp_path / "recorded")
+    run.save(tmp_path / "saved")
+    for name in ("run.json", "epochs.jsonl", "metrics.json", "weights.safetensors", "split.parquet"):
+        assert (tmp_path / "recorded" / name).read_bytes() == (tmp_path / "saved" / name).read_bytes()
+
+
+def test_a_folder_that_holds_a_run_is_left_alone(split, tmp_path):
+    run = fit(split, out=tmp_path / "run")
+    before = (tmp_path / "run" / "run.json").read_bytes()
+    for again in (lambda: fit(split, out=tmp_path / "run", seed=9), lambda: run.save(tmp_path / "run")):
+        with pytest.raises(InputError, match="already holds a run"):
+            again()
+    assert (tmp_path / "run" / "run.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("sampler", [bn.BNS(), bn.SRNS(memory=3, fresh=5), bn.AOBPR(scale=5, rank="factor")], ids=str)
+@pytest.mark.parametrize("stop", [3, 5])
+def test_a_resumed_run_ends_in_the_same_bytes(validated, tmp_path, sampler, stop):
+    class StoppedError(Exception):
+        pass
+
+    def stopping(line):
+        if line["epoch"] == stop:
+            raise StoppedError
+
+    whole = fit(validated, sampler, epochs=7, out=tmp_path / "whole", checkpoint_every=2)
+    with pytest.raises(StoppedError):
+        fit(validated, sampler, epochs=7, out=tmp_path / "cut", checkpoint_every=2, progress=stopping)
+    assert not (tmp_path / "cut" / files.METRICS).exists()
+    resumed = fit(validated, sampler, epochs=7, out=tmp_path / "cut", checkpoint_every=2, resume=True)
+    assert resumed.scorer.users.tobytes() == whole.scorer.users.tobytes()
+    assert without_seconds(resumed.record.epochs) == without_seconds(whole.record.epochs)
+    assert resumed.record.final == whole.record.final
+    assert (tmp_path / "cut" / "metrics.json").read_bytes() == (tmp_path / "whole" / "metrics.json").read_bytes()
+
+
+def test_an_interrupt_leaves_a_checkpoint(split, tmp_path):
+    def interrupting(line):
+        if line["epoch"] == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(split, out=tmp_path / "run", progress=interrupting)
+    assert int(files.read_arrays(tmp_path / "run" / files.CHECKPOINT)["progress"][0]) == 2
+
+
+def test_a_finished_run_can_be_trained_further(split, tmp_path):
+    whole = fit(split, epochs=6)
+    fit(split, epochs=4, out=tmp_path / "run")
+    longer = fit(split, epochs=6, out=tmp_path / "run", resume=True)
+    np.testing.assert_array_equal(longer.scorer.users, whole.scorer.users)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"), [({"seed": 9}, "other seed"), ({"model": bn.MF(dim=5)}, "other settings")]
+)
+def test_resuming_as_another_run_is_refused(split, tmp_path, change, words):
+    fit(split, out=tmp_path / "run")
+    with pytest.raises(InputError, match=words):
+        fit(split, out=tmp_path / "run", resume=True, **change)
+
+
+def test_resuming_on_other_data_is_refused(split, validated, tmp_path):
+    fit(split, out=tmp_path / "run")
+    with pytest.raises(InputError, match="other data"):
+        fit(validated, out=tmp_path / "run", resume=True, select="last")
+
+
+def test_an_unfinished_run_says_how_to_finish_it(split, tmp_path):
+    fit(split, out=tmp_path / "run")
+    (tmp_path / "run" / "metrics.json").unlink()
+    with pytest.raises(InputError, match="was not finished"):
+        bn.load_run(tmp_path / "run")
+
+
+def test_records_are_json_without_nan(split, tmp_path):
+    fit(split, out=tmp_path / "run")
+    for line in (tmp_path / "run" / "epochs.jsonl").read_text().splitlines():
+        json.loads(line, parse_constant=lambda name: pytest.fail(name))
+
+
+# --------------------------------------------------------------------------------------------------------- odd worlds
+
+
+def test_a_diverging_run_names_the_epoch_and_what_to_lower_and_leaves_nothing(split, tmp_path):
+    with pytest.raises(DivergedError, match=r"epoch \d+.*lower learning_rate"):
+        fit(split, model=bn.MF(learning_rate=1e6), out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "sampler", [bn.RNS(), bn.PNS(), bn.DNS(candidates=5), bn.SRNS(), bn.BNS(), bn.AOBPR()], ids=str
+)
+def test_a_user_who_chose_everything_is_skipped_and_counted(sampler):
+    train = interactions([[0, 1, 2, 3, 4], [0, 1], [2]], 5)
+    test = interactions([[], [2], [0]], 5)
+    run = bn.fit(bn.MF(dim=2), _given(train, test), sampler, epochs=2, progress=False)
+    assert run.record.data["n_users_without_negatives"] == 1
+    assert [line["skipped"] for line in run.record.epochs] == [5, 5]
+
+
+def test_users_with_fewer_unseen_items_than_candidates_are_counted():
+    train = interactions([[0, 1, 2, 3], [0]], 5)
+    test = interactions([[], [2]], 5)
+    run = bn.fit(bn.MF(dim=2), _given(train, test), bn.BNS(candidates=3), epochs=1, progress=False)
+    assert run.record.data["n_users_short_of_candidates"] == 1
+    assert run.record.epochs[0]["skipped"] == 0
+
+
+def test_users_and_items_only_in_test_are_counted():
+    train, test = interactions([[0, 1], [], [1]], 4), interactions([[2], [0], [3]], 4)
+    record = bn.fit(bn.MF(dim=2), _given(train, test), bn.BNS(), epochs=1, progress=False).record
+    assert (record.data["n_test_only_users"], record.data["n_test_only_items"]) == (1, 2)
+
+
+def test_a_single_user_works():
+    split = _given(interactions([[0, 1]], 4), interactions([[2]], 4))
+    assert bn.fit(bn.MF(dim=2), split, bn.BNS(), epochs=2, progress=False).evaluate(k=2).n_users == 1
+
+
+def test_a_sampler_that_picks_a_positive_is_told_so(split):
+    class Wrong(bn.NegativeSampler):
+        def sample(self, batch):
+            return batch.positives
+
+    with pytest.raises(InputError, match="who chose it in training"):
+        fit(split, Wrong())
+
+
+@pytest.mark.parametrize("answer", [lambda n: np.zeros(n + 1, int), lambda n: np.zeros(n), lambda n: np.full(n, 10**6)])
+def test_a_sampler_that_answers_nonsense_is_told_so(split, answer):
+    class Wrong(bn.NegativeSampler):
+        def sample(self, batch):
+            return answer(len(batch.users))
+
+    with pytest.raises(InputError, match="sample must return"):
+        fit(split, Wrong())
+
+
+def test_a_sampler_of_one_s_own_gets_as_many_examples_at_once_as_asked_for(split):
+    sizes = []
+
+    class Watching(bn.NegativeSampler):
+        def sample(self, batch):
+            sizes.append(len(batch.users))
+            return np.full(len(batch.users), bn.NO_NEGATIVE)
+
+    fit(split, Watching(), epochs=1, model=bn.MF(dim=2, sampling_batch=100))
+    assert max(sizes) == 100
+    assert sum(sizes) == len(split.train)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"dim": 0}, "dim must be"),
+        ({"learning_rate": 0}, "learning_rate must be"),
+        ({"regularization": -1}, "regularization must be"),
+        ({"update": "both"}, "update must be"),
+        ({"shuffle": "never"}, "shuffle must be"),
+        ({"threads": 0}, "threads must be"),
+    ],
+)
+def test_a_wrong_model_setting_is_refused(settings, words):
+    with pytest.raises(InputError, match=words):
+        bn.MF(**settings)
+
+
+def _given(train, test):
+    from dataclasses import replace
+
+    return Split(train=train, test=replace(test, user_ids=train.user_ids, item_ids=train.item_ids))
