@@ -41,7 +41,7 @@ def epochs(folder: Path) -> list[dict[str, float]]:
 @pytest.fixture
 def world(place: Path) -> Path:
     rng = np.random.default_rng(0)
-    pairs = {(int(u), int(300 * i**2)) for u, i in zip(rng.integers(0, 200, 6_000), rng.random(6_000), strict=True)}
+    pairs = {(int(u), int(300 * i**2)) for u, i in zip(rng.integers(0, 100, 3_000), rng.random(3_000), strict=True)}
     path = place / "world.csv"
     path.write_text("user,item\n" + "".join(f"{user},{item}\n" for user, item in sorted(pairs)))
     return path
@@ -49,11 +49,11 @@ def world(place: Path) -> Path:
 
 @pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
 def test_a_stopped_run_is_resumed_to_the_same_bytes(bayesneg, world, how, code):
-    options = ("train", world, "--epochs", 150, "--sampler", "srns")  # a sampler with a memory to keep
+    options = ("train", world, "--epochs", 30, "--sampler", "srns")  # a sampler with a memory to keep
     assert bayesneg(*options, "--out", "whole").code == 0
     process = start(*options, "--out", "stopped")
     stopped, whole = world.parent / "stopped", world.parent / "whole"
-    wait_for_lines(stopped / "epochs.jsonl", 23)
+    wait_for_lines(stopped / "epochs.jsonl", 13)
     process.send_signal(how)
     returned, said = finish(process)
     assert returned == code, said
@@ -69,11 +69,11 @@ def test_a_stopped_run_is_resumed_to_the_same_bytes(bayesneg, world, how, code):
 
 
 def test_an_interrupted_comparison_is_resumed_to_the_same_numbers(bayesneg, world):
-    options = ("compare", world, "--samplers", "rns,bns", "--seeds", 2, "--epochs", 100, "--jobs", 2)
+    options = ("compare", world, "--samplers", "rns,bns", "--seeds", 1, "--epochs", 40, "--jobs", 2)
     whole = bayesneg(*options, "--out", "whole", "--json").json["runs"]
     (world.parent / "report.html").unlink()
     process = start(*options, "--out", "stopped")
-    wait_for_lines(world.parent / "stopped" / "rns-seed0" / "epochs.jsonl", 5)
+    wait_for_lines(world.parent / "stopped" / "rns-seed0" / "epochs.jsonl", 3)
     process.send_signal(signal.SIGINT)
     returned, said = finish(process)
     assert returned == 130, said
@@ -84,10 +84,57 @@ def test_an_interrupted_comparison_is_resumed_to_the_same_numbers(bayesneg, worl
     assert [run["final"] for run in resumed] == [run["final"] for run in whole]
 
 
-def test_an_interrupted_run_without_out_says_that_nothing_is_kept(world):
-    process = start("train", world, "--epochs", 100_000)
-    time.sleep(2)
-    process.send_signal(signal.SIGINT)
-    returned, said = finish(process)
-    assert returned == 130, said
-    assert "nothing is kept without --out" in said
+INTERRUPTING = """
+import signal
+import numpy as np
+import bayesneg as bn
+
+
+class Interrupting(bn.NegativeSampler):
+    def __init__(self, epoch=0, times=0):
+        self.epoch, self.times = epoch, times
+
+    def sample(self, batch):
+        if batch.epoch == self.epoch:
+            for _ in range(self.times):
+                signal.raise_signal(signal.SIGINT)
+            self.times = 0
+        items = np.arange(batch.train.n_items)
+        return np.array([np.setdiff1d(items, batch.train.row(user))[0] for user in batch.users])
+"""
+
+
+@pytest.fixture
+def interrupting(place: Path) -> str:
+    (place / "own.py").write_text(INTERRUPTING)
+    return "own.py:Interrupting"
+
+
+def test_ctrl_c_lets_the_epoch_finish_and_keeps_it(bayesneg, ratings, interrupting):
+    done = bayesneg("train", ratings, "--sampler", f"{interrupting}:epoch=3:times=1", "--epochs", 9, "--out", "run")
+    assert (done.code, done.out) == (130, "")
+    assert "stopping after this epoch" in done.err
+    assert "the same command and --resume" in done.err
+    assert [line["epoch"] for line in epochs(ratings.parent / "run")] == [1, 2, 3]
+    assert (ratings.parent / "run" / "checkpoint.safetensors").exists()
+
+
+def test_a_second_ctrl_c_stops_at_once_and_the_half_epoch_is_not_kept(bayesneg, ratings, interrupting):
+    def train(times: int, *options: str) -> int:
+        sampler = f"{interrupting}:epoch=13:times={times}"
+        return bayesneg("train", ratings, "--sampler", sampler, "--epochs", 15, "-q", *options).code
+
+    assert train(0, "--out", "whole") == 0
+    assert train(2, "--out", "stopped") == 130
+    stopped, whole = ratings.parent / "stopped", ratings.parent / "whole"
+    assert len(epochs(stopped)) == 12
+    assert train(0, "--out", "stopped", "--resume") == 0
+    assert (stopped / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
+    assert epochs(stopped) == epochs(whole)
+
+
+def test_without_out_an_interrupted_run_says_that_nothing_is_kept(bayesneg, ratings, interrupting):
+    done = bayesneg("train", ratings, "--sampler", f"{interrupting}:epoch=1:times=1", "--epochs", 9)
+    assert done.code == 130
+    assert "nothing is kept without --out" in done.err
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -20,7 +20,7 @@ def test_without_json_the_tables_are_on_stderr_without_control_characters(bayesn
     assert done.code == 0
     assert done.out == ""
     assert "BNS on ratings, epoch" in done.err
-    assert "tnr_uniform" in done.err
+    assert "uniform, expected" in done.err
     assert "\x1b" not in done.err
     assert "\r" not in done.err
 
@@ -57,8 +57,9 @@ def test_resume_with_other_settings_is_refused(bayesneg, ratings, finished, othe
     assert "other" in error
 
 
-def test_a_diverging_run_names_the_epoch_and_what_to_lower_and_leaves_no_folder(bayesneg, ratings):
-    settings = ("--set", "learning_rate=1000", "--sampler", "rns")
+@pytest.mark.parametrize("sampler", ["rns", "srns", "bns"])
+def test_a_diverging_run_names_the_epoch_and_what_to_lower_and_leaves_no_folder(bayesneg, ratings, sampler):
+    settings = ("--set", "learning_rate=1000", "--sampler", sampler)
     error = bayesneg("train", ratings, "--epochs", 5, "--out", "run", *settings).error
     assert "diverged in epoch 1" in error
     assert "lower learning_rate" in error

@@ -109,3 +109,10 @@ def test_two_columns_of_one_name_are_refused():
 def test_anything_else_is_refused_with_what_would_do():
     with pytest.raises(InputError, match=r"source must be a built-in name, a path, a frame .* got int"):
         load(3)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_pandas_times_of_any_unit_are_seconds(unit):
+    stamps = pd.to_datetime(["1970-01-01 00:00:05", "1970-01-01 00:00:01"]).astype(f"datetime64[{unit}]")
+    data = load(pd.DataFrame({"user": [1, 2], "item": [1, 2], "time": stamps}))
+    assert data.times.tolist() == [5.0, 1.0]

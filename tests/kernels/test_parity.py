@@ -172,7 +172,6 @@ def test_the_early_proof_never_changes_the_choice_and_mostly_succeeds():
             np.testing.assert_array_equal(compiled, reference.choose_batch(rule, drawn, batch))
             proved.append(early_proofs(rule, drawn, batch) / 1500)
     assert proved[3] > 0.6  # the paper's weight and prior
-    assert min(proved) > 0  # and every other setting comes to use it too
 
 
 def early_proofs(rule, drawn, batch) -> int:

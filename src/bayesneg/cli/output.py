@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -27,10 +28,17 @@ def show_json(value: Any) -> None:
 def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, n_text: int = 1) -> None:
     """A table on stderr; the first ``n_text`` columns are text, the others numbers."""
     console = Console(stderr=True)
-    table = Table(title=Text(title), title_justify="left", show_header=any(columns))
+    table = Table(
+        title=Text(title),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        show_header=any(columns),
+    )
     for place, column in enumerate(columns):
         is_text = place < n_text
-        table.add_column(Text(column), justify="left" if is_text else "right", no_wrap=not is_text)
+        table.add_column(Text(column), justify="left" if is_text else "right", no_wrap=not is_text, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))  # as Text: an id such as [rec] is no markup
     if not console.is_terminal:

@@ -13,7 +13,7 @@ from bayesneg.report.summary import Estimate, estimate, final_keys, summarise
 from bayesneg.runs.record import RunRecord, is_number
 
 SHOWN = ("ndcg", "precision", "recall")  # what fits a narrow terminal; the report has every metric
-QUALITY = ("tnr", "tnr_uniform", "tnr_true", "tnr_uniform_true", "inf", "inf_true")
+QUALITY = {"tnr": "tnr_uniform", "tnr_true": "tnr_uniform_true", "inf": None, "inf_true": None}  # and at random
 ODD = {  # key of a record's data facts → singular, plural
     "n_duplicates": ("repeated pair was collapsed", "repeated pairs were collapsed"),
     "n_below_min_rating": ("row below --min-rating was dropped", "rows below --min-rating were dropped"),
@@ -51,18 +51,20 @@ def show_comparison(records: Sequence[RunRecord]) -> None:
     title = f"{records[0].dataset}: mean ± 95% interval over {_over(rows[0].values[main])}, * best"
     show_table(title, ("sampler", *keys, f"{main} − {rows[0].label}"), table)
     chosen = "the last epoch" if records[0].select == "last" else "the epoch that was best on validation data"
-    say(f"reported: {chosen}; differences are paired by {rows[0].values[main].over}")
+    say(f"reported: {chosen}; differences are paired")
     _say_odd(records[0].data)
 
 
 def show_quality(records: Sequence[RunRecord]) -> None:
-    """What was sampled in the last epoch."""
+    """What was sampled in the last epoch, above what uniform sampling would be expected to give."""
     labels = list(dict.fromkeys(record.label for record in records))
     keys = [key for key in QUALITY if any(record.at_epochs(key) for record in records)]
     rows = []
     for label in labels:
         own = [record for record in records if record.label == label]
         rows.append((label, *(_mean(estimate(record.last(key) for record in own)) for key in keys)))
+    uniform = [records[0].last(QUALITY[key] or "") for key in keys]
+    rows.append(("uniform, expected", *("" if math.isnan(value) else number(value) for value in uniform)))
     show_table("sampled negatives, last epoch", ("sampler", *keys), rows)
 
 

@@ -5,17 +5,30 @@ A sampler is written ``name`` or ``name:key=value:key=value``, or ``file.py:Clas
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing import Any
 
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.experiments.own import is_own, own_sampler, own_settings
+from bayesneg.experiments.settings import (
+    AOBPROptions,
+    BNSOptions,
+    DNSOptions,
+    MFOptions,
+    NoOptions,
+    Options,
+    PNSOptions,
+    PosteriorOptions,
+    Settings,
+    SRNSOptions,
+    WarmStartOptions,
+    assignments,
+    check_known,
+    checked,
+)
 from bayesneg.interfaces import Model, NegativeSampler, Prior
 from bayesneg.models.mf import MF
 from bayesneg.sampling.aobpr import AOBPR
@@ -25,77 +38,6 @@ from bayesneg.sampling.priors import FlatPrior, GroupPrior, OraclePrior, Popular
 from bayesneg.sampling.schedules import LinearDecay, Schedule, WarmStart
 from bayesneg.sampling.srns import SRNS
 from bayesneg.sampling.static import PNS, RNS
-
-Settings = Mapping[str, Any]
-
-
-class Options(BaseModel):
-    """Settings of one sampler or model; what is not given keeps the object's own default."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class NoOptions(Options):
-    pass
-
-
-class PNSOptions(Options):
-    power: float = Field(0.75, description="probability ∝ popularity^power")
-
-
-class AOBPROptions(Options):
-    scale: float = Field(200.0, description="λ in ranks")
-    fraction: float | None = Field(None, description="λ as a fraction of the item count, instead of scale")
-    rank: Literal["score", "factor"] = Field(
-        "score", description="score (the user's whole list) or factor (one factor's)"
-    )
-
-
-class DNSOptions(Options):
-    candidates: int | Literal["all"] = Field(2, description="uniform candidates per example, or all")
-    top: int = Field(1, description="one of so many highest, uniformly: DNS(M, N)")
-
-
-class SRNSOptions(Options):
-    memory: int = Field(8, description="items remembered per user, S1")
-    fresh: int = Field(64, description="items that compete for the memory after each choice, S2")
-    temperature: float = Field(10.0, description="τ of the softmax that decides who stays")
-    alpha: float = Field(5.0, description="weight of the variance")
-    warmup: int = Field(50, description="epochs until alpha has its full weight, T0")
-
-
-class PosteriorOptions(Options):
-    candidates: int | Literal["all"] = Field(5, description="uniform candidates per example, or all")
-    prior: Literal["popularity", "flat", "group", "oracle"] = Field(
-        "popularity", description="believed before scores are seen: popularity, flat, group or oracle"
-    )
-    column: str | None = Field(None, description="user column of the group prior; occupation, or the first there is")
-    cdf_over: Literal["unobserved", "all"] = Field(
-        "unobserved", description="the items over which F is counted: unobserved or all"
-    )
-
-
-class BNSOptions(PosteriorOptions):
-    weight: float | str = Field(5.0, description="λ; or linear/START/RATE/FLOOR for max(START − RATE·epoch, FLOOR)")
-
-
-class WarmStartOptions(BNSOptions):
-    warmup: int = Field(10, description="epochs of RNS before BNS")
-
-
-class MFOptions(Options):
-    dim: int = Field(32, description="length of the vectors")
-    learning_rate: float = Field(0.01, description="step size of SGD")
-    regularization: float = Field(0.01, description="L2 penalty on every vector touched")
-    init_scale: float | None = Field(None, description="standard deviation of the first vectors")
-    update: Literal["sequential", "simultaneous"] = Field(
-        "sequential", description="sequential (items follow the new user vector) or simultaneous"
-    )
-    shuffle: Literal["once", "epoch"] = Field(
-        "once", description="once (one order of examples) or epoch (a new one each)"
-    )
-    threads: int = Field(1, description="threads that train at once; above 1 not deterministic")
-    sampling_batch: int = Field(1, description="examples a sampler of your own answers at once")
 
 
 @dataclass(frozen=True)
@@ -170,7 +112,7 @@ class SamplerSpec:
         name, *rest = (part.strip() for part in text.strip().split(":"))
         if is_own(name):
             return cls(f"{name}:{rest[0] if rest else ''}", assignments(rest[1:], name))
-        _known(name.lower(), SAMPLERS, "sampler")
+        check_known(name.lower(), SAMPLERS, "sampler")
         return cls(name.lower(), assignments(rest, f"sampler {name}"))
 
     def build(self, split: Split) -> NegativeSampler:
@@ -214,43 +156,8 @@ def parse_samplers(text: str) -> list[SamplerSpec]:
     return specs
 
 
-def sampler_lines() -> list[tuple[str, str]]:
-    """Each sampler by name, what it does, and its settings as they are unless given."""
-    first: dict[type[Options], str] = {}
-    lines = []
-    for name, named in SAMPLERS.items():
-        like = first.setdefault(named.options, name)
-        settings = _settings(named.options) if like == name else f"as {like}, {_assigned(named.presets)}"
-        lines.append((name, f"{named.about} ({settings})" if settings else named.about))
-    return lines
-
-
-def model_lines() -> list[tuple[str, str]]:
-    return [(name, f"{about} ({_settings(options)})") for name, (_, options, about) in MODELS.items()]
-
-
-def setting_lines() -> list[tuple[str, str]]:
-    """Each setting of a sampler or model, and what it means."""
-    kinds = [*(named.options for named in SAMPLERS.values()), *(options for _, options, _ in MODELS.values())]
-    meanings: dict[str, list[str]] = {}
-    for kind in kinds:
-        for key, field_ in kind.model_fields.items():
-            known = meanings.setdefault(key, [])
-            if field_.description and field_.description not in known:
-                known.append(field_.description)
-    return [(key, "; or: ".join(texts)) for key, texts in meanings.items()]
-
-
-def _settings(options: type[Options]) -> str:
-    return _assigned({key: item.default for key, item in options.model_fields.items()})
-
-
-def _assigned(values: Settings) -> str:
-    return ", ".join(key if value is None else f"{key}={value}" for key, value in values.items())
-
-
 def build_model(name: str, settings: Settings) -> Model:
-    _known(name, MODELS, "model")
+    check_known(name, MODELS, "model")
     build, options, _ = MODELS[name]
     return build(**checked(options, settings, f"model {name}"))
 
@@ -264,13 +171,13 @@ def sort_settings(
     setting (``bns-3`` is the flat prior) keeps that too.
     """
     specs = list(samplers)
-    _known(model, MODELS, "model")
+    check_known(model, MODELS, "model")
     given = assignments(sets, "--set")
     model_keys = set(MODELS[model][1].model_fields)
     open_to = [set(spec.known) - (spec.fixed if len(specs) > 1 else set(spec.settings)) for spec in specs]
     names = " or ".join(dict.fromkeys([*(spec.name for spec in specs), model]))
     for key in given:
-        _known(key, model_keys.union(*open_to), f"setting of {names}")
+        check_known(key, model_keys.union(*open_to), f"setting of {names}")
     for_model = {key: value for key, value in given.items() if key in model_keys}
     shared = {key: value for key, value in given.items() if key not in model_keys}
     own = [{key: value for key, value in shared.items() if key in keys} for keys in open_to]
@@ -278,34 +185,6 @@ def sort_settings(
     for spec in complete:
         spec.checked()  # before any data is read
     return for_model, complete
-
-
-def assignments(parts: Iterable[str], where: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for part in parts:
-        key, equals, value = part.partition("=")
-        key = key.strip().replace("-", "_")
-        if not equals or not key or not value.strip():
-            raise InputError(f"{where}: {part!r} is not of the form key=value")
-        if key in found:
-            raise InputError(f"{where}: {key} is given twice")
-        found[key] = value.strip()
-    return found
-
-
-def checked(options: type[Options], settings: Settings, where: str) -> dict[str, Any]:
-    """The given settings with their types, or one sentence about the first that is wrong."""
-    for key in settings:
-        _known(key, options.model_fields, f"setting of {where}")
-    try:
-        valid = options.model_validate(dict(settings))
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = str(first["loc"][0])
-        about = options.model_fields[key].description
-        message = first["msg"][0].lower() + first["msg"][1:]
-        raise InputError(f"{where}: {key}={settings[key]} ({about}): {message}") from None
-    return {key: getattr(valid, key) for key in valid.model_fields_set}
 
 
 def schedule(weight: float | str) -> float | Schedule:
@@ -343,13 +222,3 @@ def _prior(kind: str, column: str | None, split: Split) -> Prior:
             raise InputError("the group prior needs a user column (occupation, age, …), and this data has none")
         column = "occupation" if "occupation" in columns else columns[0]
     return GroupPrior(column)
-
-
-def _known(name: str, valid: Iterable[str], noun: str) -> None:
-    names = sorted(valid)
-    if name in names:
-        return
-    close = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean {close[0]}? " if close else ""
-    listed = ", ".join(names) if names else "none"
-    raise InputError(f"{name!r} is no {noun}; {hint}valid: {listed}")

@@ -128,7 +128,8 @@ def _column(table: nw.DataFrame[Any], place: int) -> pl.Series:
     if column.implementation.is_polars() or column.implementation.is_pyarrow():
         return pl.Series(column.to_native())
     if (column.dtype.is_numeric() or column.dtype == nw.Datetime) and column.null_count() == 0:
-        return pl.Series(column.to_numpy())
+        values = column.to_numpy()
+        return pl.Series(values.astype("datetime64[us]") if values.dtype.kind == "M" else values)
     return pl.Series([_scalar(value) for value in column.to_list()], strict=False)
 
 

@@ -1,0 +1,122 @@
+"""The settings of samplers and models as text: what each may be given, with its type and meaning."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bayesneg.errors import InputError
+
+Settings = Mapping[str, Any]
+
+
+class Options(BaseModel):
+    """Settings of one sampler or model; what is not given keeps the object's own default."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class NoOptions(Options):
+    pass
+
+
+class PNSOptions(Options):
+    power: float = Field(0.75, description="probability ∝ popularity^power")
+
+
+class AOBPROptions(Options):
+    scale: float = Field(200.0, description="λ in ranks")
+    fraction: float | None = Field(None, description="λ as a fraction of the item count, instead of scale")
+    rank: Literal["score", "factor"] = Field(
+        "score", description="score (the user's whole list) or factor (one factor's)"
+    )
+
+
+class DNSOptions(Options):
+    candidates: int | Literal["all"] = Field(2, description="uniform candidates per example, or all")
+    top: int = Field(1, description="one of so many highest, uniformly: DNS(M, N)")
+
+
+class SRNSOptions(Options):
+    memory: int = Field(8, description="items remembered per user, S1")
+    fresh: int = Field(64, description="items that compete for the memory after each choice, S2")
+    temperature: float = Field(10.0, description="τ of the softmax that decides who stays")
+    alpha: float = Field(5.0, description="weight of the variance")
+    warmup: int = Field(50, description="epochs until alpha has its full weight, T0")
+
+
+class PosteriorOptions(Options):
+    candidates: int | Literal["all"] = Field(5, description="uniform candidates per example, or all")
+    prior: Literal["popularity", "flat", "group", "oracle"] = Field(
+        "popularity", description="believed before scores are seen: popularity, flat, group or oracle"
+    )
+    column: str | None = Field(None, description="user column of the group prior; occupation, or the first there is")
+    cdf_over: Literal["unobserved", "all"] = Field(
+        "unobserved", description="the items over which F is counted: unobserved or all"
+    )
+
+
+class BNSOptions(PosteriorOptions):
+    weight: float | str = Field(5.0, description="λ; or linear/START/RATE/FLOOR for max(START − RATE·epoch, FLOOR)")
+
+
+class WarmStartOptions(BNSOptions):
+    warmup: int = Field(10, description="epochs of RNS before BNS")
+
+
+class MFOptions(Options):
+    dim: int = Field(32, description="length of the vectors")
+    learning_rate: float = Field(0.01, description="step size of SGD")
+    regularization: float = Field(0.01, description="L2 penalty on every vector touched")
+    init_scale: float | None = Field(None, description="standard deviation of the first vectors")
+    update: Literal["sequential", "simultaneous"] = Field(
+        "sequential", description="sequential (items follow the new user vector) or simultaneous"
+    )
+    shuffle: Literal["once", "epoch"] = Field(
+        "once", description="once (one order of examples) or epoch (a new one each)"
+    )
+    threads: int = Field(1, description="threads that train at once; above 1 not deterministic")
+    sampling_batch: int = Field(1, description="examples a sampler of your own answers at once")
+
+
+def assignments(parts: Iterable[str], where: str) -> dict[str, str]:
+    """``["dim=8"]`` → ``{"dim": "8"}``."""
+    found: dict[str, str] = {}
+    for part in parts:
+        key, equals, value = part.partition("=")
+        key = key.strip().replace("-", "_")
+        if not equals or not key or not value.strip():
+            raise InputError(f"{where}: {part!r} is not of the form key=value")
+        if key in found:
+            raise InputError(f"{where}: {key} is given twice")
+        found[key] = value.strip()
+    return found
+
+
+def checked(options: type[Options], settings: Settings, where: str) -> dict[str, Any]:
+    """The given settings with their types, or one sentence about the first that is wrong."""
+    for key in settings:
+        check_known(key, options.model_fields, f"setting of {where}")
+    try:
+        valid = options.model_validate(dict(settings))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = str(first["loc"][0])
+        about = options.model_fields[key].description
+        message = first["msg"][0].lower() + first["msg"][1:]
+        raise InputError(f"{where}: {key}={settings[key]} ({about}): {message}") from None
+    return {key: getattr(valid, key) for key in valid.model_fields_set}
+
+
+def check_known(name: str, valid: Iterable[str], noun: str) -> None:
+    """An error that lists the valid names, unless the name is one of them."""
+    names = sorted(valid)
+    if name in names:
+        return
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean {close[0]}? " if close else ""
+    listed = ", ".join(names) if names else "none"
+    raise InputError(f"{name!r} is no {noun}; {hint}valid: {listed}")

@@ -1,0 +1,74 @@
+"""Several samplers over several seeds, called from Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bayesneg as bn
+from bayesneg.errors import DivergedError, InputError
+from bayesneg.experiments.compare import compare
+from worlds import random_interactions
+
+
+@pytest.fixture(scope="module")
+def split() -> bn.Split:
+    return bn.split(random_interactions(np.random.default_rng(0), 20, 30, most=0.5), test=0.2, seed=0)
+
+
+def run(split, samplers, **more):
+    return compare(split, samplers, **{"epochs": 2, "seeds": 2, "progress": False, **more})
+
+
+def test_a_cell_is_what_fit_gives_alone(split):
+    records = run(split, {"RNS": bn.RNS(), "mine": bn.BNS()}, seeds=[3, 1])
+    assert [(record.label, record.seed) for record in records] == [("RNS", 3), ("RNS", 1), ("mine", 3), ("mine", 1)]
+    alone = bn.fit(bn.MF(), split, bn.BNS(), epochs=2, seed=1, progress=False)
+    assert records[3].final == alone.record.final
+
+
+def test_labels_in_any_script_get_folders_of_their_own(split, tmp_path):
+    run(split, {"α = 1": bn.RNS(), "β": bn.DNS()}, out=tmp_path / "runs", seeds=1)
+    assert {path.name for path in (tmp_path / "runs").iterdir()} == {"α-=-1-seed0", "β-seed0"}
+
+
+@pytest.mark.parametrize("labels", [("BNS", "bns"), ("a b", "a-b")])
+def test_labels_that_would_share_a_folder_are_refused(split, tmp_path, labels):
+    with pytest.raises(InputError, match="would both be recorded"):
+        run(split, dict.fromkeys(labels, bn.RNS()), out=tmp_path / "runs")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        ({"seeds": 0}, "seeds must be at least 1"),
+        ({"seeds": []}, "seeds must be at least 1"),
+        ({"seeds": -1}, "seeds must be at least 1"),
+        ({"epochs": 0}, "epochs must be at least 1"),
+        ({"jobs": 0}, "jobs must be at least 1"),
+        ({"evaluate_every": 0}, "evaluate_every must be at least 1"),
+    ],
+)
+def test_numbers_below_one_are_refused(split, wrong, expected):
+    with pytest.raises(InputError, match=expected):
+        run(split, {"RNS": bn.RNS()}, **wrong)
+
+
+def test_no_samplers_are_refused(split):
+    with pytest.raises(InputError, match="at least one sampler"):
+        run(split, {})
+
+
+def test_a_place_that_is_taken_is_refused_before_any_training(split, tmp_path):
+    (tmp_path / "rns-seed1").mkdir()
+    (tmp_path / "rns-seed1" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="not an empty folder"):
+        run(split, {"RNS": bn.RNS()}, out=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["rns-seed1"]
+
+
+def test_an_error_names_the_sampler_and_seed_and_leaves_nothing_behind(split, tmp_path):
+    with pytest.raises(DivergedError, match=r"^RNS, seed \d: training diverged in epoch 1"):
+        run(split, {"RNS": bn.RNS()}, model=bn.MF(learning_rate=1e6), out=tmp_path / "runs")
+    assert list(tmp_path.iterdir()) == []
