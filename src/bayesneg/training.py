@@ -84,6 +84,8 @@ def fit(
         select=chosen,
     )
     keeper = _Keeper.open(None if out is None else Path(out), resume, record, training)
+    if training.epoch > epochs:
+        raise InputError(f"{out} already holds {training.epoch} epochs; resume it with at least as many, not {epochs}")
     with epoch_bar(progress, record.label, epochs, done=training.epoch) as show:
         try:
             while training.epoch < epochs:
@@ -199,12 +201,14 @@ class _Keeper:
             return cls(None)
         if not (resume and files.holds_run(folder)):
             files.new_folder(folder)
-            files.write_split(folder, training.split)
             files.write_head(folder, record)
+            files.write_split(folder, training.split)
             return cls(folder)
-        _check_same(files.read_head(folder), record, folder)
-        if (folder / files.CHECKPOINT).exists():
-            training.load_state_dict(files.read_arrays(folder / files.CHECKPOINT), files.read_epochs(folder))
+        with files.reading(folder):
+            _check_same(files.read_head(folder), record, folder)
+            files.write_split(folder, training.split)  # a killed process may not have come so far
+            if (folder / files.CHECKPOINT).exists():
+                training.load_state_dict(files.read_arrays(folder / files.CHECKPOINT), files.read_epochs(folder))
         (folder / files.EPOCHS).unlink(missing_ok=True)
         for line in training.lines:
             files.append_line(folder / files.EPOCHS, line)
@@ -263,8 +267,18 @@ def _check(**numbers: int) -> None:
 
 def _check_same(head: Mapping[str, Any], record: RunRecord, folder: Path) -> None:
     own = record.to_dict()
-    for key, what in (("spec", "settings"), ("seed", "seed"), ("select", "epoch selection")):
+    for part in ("model", "sampler"):
+        begun, now = head["spec"][part], own["spec"][part]
+        for key in sorted({*begun, *now}):
+            if begun.get(key) != now.get(key):
+                raise InputError(
+                    f"{folder} holds a run with other settings: {part} {key} was {begun.get(key)}, now it is "
+                    f"{now.get(key)}; resume it as it was begun"
+                )
+    for key, what in (("spec", "settings"), ("label", "label"), ("seed", "seed"), ("select", "epoch selection")):
         if head[key] != own[key]:
-            raise InputError(f"{folder} holds a run with other {what} ({head[key]}); resume it as it was begun")
+            raise InputError(
+                f"{folder} holds a run with another {what} ({head[key]}, now {own[key]}); resume it as it was begun"
+            )
     if head["data"]["fingerprint"] != own["data"]["fingerprint"]:
         raise InputError(f"{folder} holds a run on other data; resume it with the data and split it was begun with")

@@ -86,19 +86,21 @@ def test_an_interrupted_comparison_is_resumed_to_the_same_numbers(bayesneg, worl
 
 INTERRUPTING = """
 import signal
+from pathlib import Path
 import numpy as np
 import bayesneg as bn
 
 
 class Interrupting(bn.NegativeSampler):
-    def __init__(self, epoch=0, times=0):
-        self.epoch, self.times = epoch, times
+    def __init__(self, epoch=0):
+        self.epoch = epoch
 
     def sample(self, batch):
-        if batch.epoch == self.epoch:
-            for _ in range(self.times):
+        if batch.epoch == self.epoch and (times := Path("times")).exists():
+            how_often = int(times.read_text())
+            times.unlink()
+            for _ in range(how_often):
                 signal.raise_signal(signal.SIGINT)
-            self.times = 0
         items = np.arange(batch.train.n_items)
         return np.array([np.setdiff1d(items, batch.train.row(user))[0] for user in batch.users])
 """
@@ -111,7 +113,8 @@ def interrupting(place: Path) -> str:
 
 
 def test_ctrl_c_lets_the_epoch_finish_and_keeps_it(bayesneg, ratings, interrupting):
-    done = bayesneg("train", ratings, "--sampler", f"{interrupting}:epoch=3:times=1", "--epochs", 9, "--out", "run")
+    (ratings.parent / "times").write_text("1")
+    done = bayesneg("train", ratings, "--sampler", f"{interrupting}:epoch=3", "--epochs", 9, "--out", "run")
     assert (done.code, done.out) == (130, "")
     assert "stopping after this epoch" in done.err
     assert "the same command and --resume" in done.err
@@ -121,8 +124,9 @@ def test_ctrl_c_lets_the_epoch_finish_and_keeps_it(bayesneg, ratings, interrupti
 
 def test_a_second_ctrl_c_stops_at_once_and_the_half_epoch_is_not_kept(bayesneg, ratings, interrupting):
     def train(times: int, *options: str) -> int:
-        sampler = f"{interrupting}:epoch=13:times={times}"
-        return bayesneg("train", ratings, "--sampler", sampler, "--epochs", 15, "-q", *options).code
+        if times:
+            (ratings.parent / "times").write_text(str(times))
+        return bayesneg("train", ratings, "--sampler", f"{interrupting}:epoch=13", "--epochs", 15, "-q", *options).code
 
     assert train(0, "--out", "whole") == 0
     assert train(2, "--out", "stopped") == 130
@@ -134,7 +138,8 @@ def test_a_second_ctrl_c_stops_at_once_and_the_half_epoch_is_not_kept(bayesneg, 
 
 
 def test_without_out_an_interrupted_run_says_that_nothing_is_kept(bayesneg, ratings, interrupting):
-    done = bayesneg("train", ratings, "--sampler", f"{interrupting}:epoch=1:times=1", "--epochs", 9)
+    (ratings.parent / "times").write_text("1")
+    done = bayesneg("train", ratings, "--sampler", f"{interrupting}:epoch=1", "--epochs", 9)
     assert done.code == 130
     assert "nothing is kept without --out" in done.err
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -202,12 +202,44 @@ def test_a_finished_run_can_be_trained_further(split, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"), [({"seed": 9}, "other seed"), ({"model": bn.MF(dim=5)}, "other settings")]
+    ("change", "words"),
+    [({"seed": 9}, "another seed"), ({"model": bn.MF(dim=5)}, "model dim was 4, now it is 5")],
 )
 def test_resuming_as_another_run_is_refused(split, tmp_path, change, words):
     fit(split, out=tmp_path / "run")
     with pytest.raises(InputError, match=words):
         fit(split, out=tmp_path / "run", resume=True, **change)
+
+
+def test_resuming_with_fewer_epochs_than_were_trained_is_refused(split, tmp_path):
+    fit(split, out=tmp_path / "run")
+    with pytest.raises(InputError, match="already holds 4 epochs"):
+        fit(split, epochs=3, out=tmp_path / "run", resume=True)
+
+
+def test_a_line_that_a_killed_process_left_unfinished_does_not_count(split, tmp_path):
+    whole = fit(split, epochs=6)
+    fit(split, out=tmp_path / "run")
+    with (tmp_path / "run" / "epochs.jsonl").open("a") as lines:
+        lines.write('{"epoch": 5, "tn')
+    resumed = fit(split, epochs=6, out=tmp_path / "run", resume=True)
+    assert without_seconds(resumed.record.epochs) == without_seconds(whole.record.epochs)
+
+
+def test_a_run_killed_before_its_split_was_written_can_be_resumed(split, tmp_path):
+    fit(split, out=tmp_path / "run")
+    for name in ("split.parquet", "checkpoint.safetensors", "metrics.json"):
+        (tmp_path / "run" / name).unlink()
+    fit(split, out=tmp_path / "run", resume=True)
+    assert bn.load_run(tmp_path / "run").split.fingerprint == split.fingerprint
+
+
+@pytest.mark.parametrize("name", ["run.json", "checkpoint.safetensors"])
+def test_a_spoiled_run_is_called_damaged(split, tmp_path, name):
+    fit(split, out=tmp_path / "run")
+    (tmp_path / "run" / name).write_bytes(b"{]")
+    with pytest.raises(InputError, match="the run is damaged"):
+        fit(split, out=tmp_path / "run", resume=True)
 
 
 def test_resuming_on_other_data_is_refused(split, validated, tmp_path):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +10,7 @@ import typer
 from bayesneg.cli import options as opt
 from bayesneg.cli.output import counted, say, show_json, show_table
 from bayesneg.cli.tables import show_report
-from bayesneg.errors import BayesnegError, InputError
+from bayesneg.errors import InputError
 from bayesneg.report.names import number
 
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="a run folder that train --out or compare --out wrote")]
@@ -38,8 +36,7 @@ def evaluate(
     if per_user is not None:
         opt.check_file(per_user, "--per-user")
     lengths = None if k is None else _lengths(k)
-    with _reading(run):
-        loaded = load_run(run)
+    loaded = load_run(run)
     found = loaded.evaluate(k=lengths, part=part)
     if per_user is not None:
         found.per_user.write_csv(per_user)
@@ -64,8 +61,7 @@ def recommend(
     """
     from bayesneg.runs.run import load_run
 
-    with _reading(run):
-        loaded = load_run(run)
+    loaded = load_run(run)
     best = loaded.recommend(user, k=k)
     train = loaded.split.train
     n_known = int(train.counts[train.user_number(user)])
@@ -96,30 +92,19 @@ def report(
       bayesneg report runs/rns runs/bns -o report.html
     """
     from bayesneg.report.html import write_report
-    from bayesneg.runs.folder import find_runs, read_record
+    from bayesneg.runs.folder import find_runs, read_record, reading
 
     opt.check_file(output, "-o")
     folders = {folder.resolve(): folder for path in runs for folder in find_runs(path)}  # each run once
     records = []
     for folder in folders.values():
-        with _reading(folder):
+        with reading(folder):
             records.append(read_record(folder))
     written = write_report(records, output, title=title)
     if json:
         show_json({"report": str(written), "n_runs": len(records)})
     else:
         say(f"report of {counted(len(records), 'run', 'runs')}: {written.resolve()}")
-
-
-@contextmanager
-def _reading(run: Path) -> Iterator[None]:
-    """Files of a run that are missing or spoiled are the user's to mend, whichever reader stumbles over them."""
-    try:
-        yield
-    except BayesnegError:
-        raise
-    except Exception as error:
-        raise InputError(f"{run}: the run is damaged, train it again ({type(error).__name__}: {error})") from error
 
 
 def _lengths(text: str) -> list[int]:

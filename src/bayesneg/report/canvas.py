@@ -42,6 +42,8 @@ def _settings(prefix: str) -> Iterator[None]:
     with matplotlib.rc_context({**_SETTINGS, "svg.hashsalt": prefix}), warnings.catch_warnings():
         # The reader's browser has the glyphs that matplotlib's own font lacks.
         warnings.filterwarnings("ignore", message=r"Glyph \d+")
+        # A figure too small for its labels is drawn all the same.
+        warnings.filterwarnings("ignore", message="constrained_layout not applied")
         yield
 
 

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ import numpy as np
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
-from bayesneg.errors import InputError
+from bayesneg.errors import BayesnegError, InputError
 from bayesneg.runs.record import RunRecord, jsonable
 
 HEAD, EPOCHS, METRICS, PER_USER = "run.json", "epochs.jsonl", "metrics.json", "per_user.parquet"
@@ -79,8 +80,20 @@ def read_head(folder: Path) -> dict[str, Any]:
 
 
 def read_epochs(folder: Path) -> list[dict[str, Any]]:
-    lines = (folder / EPOCHS).read_text(encoding="utf-8").splitlines() if (folder / EPOCHS).exists() else []
-    return [json.loads(line) for line in lines]
+    """The epochs' lines; one that a killed process left unfinished does not count."""
+    text = (folder / EPOCHS).read_text(encoding="utf-8") if (folder / EPOCHS).exists() else ""
+    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+
+@contextmanager
+def reading(folder: Path) -> Iterator[None]:
+    """Files that are missing or spoiled end in one sentence, whichever reader stumbles over them."""
+    try:
+        yield
+    except BayesnegError:
+        raise
+    except Exception as error:
+        raise InputError(f"{folder}: the run is damaged, train it again ({type(error).__name__}: {error})") from error
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -171,10 +184,12 @@ def read_record(folder: str | Path) -> RunRecord:
     if not (folder / METRICS).exists():
         raise InputError(f"{folder}: the run was not finished; finish it with the same command and --resume")
     metrics = json.loads((folder / METRICS).read_text(encoding="utf-8"))
-    per_user = pl.read_parquet(folder / PER_USER)
+    per_user, epochs = pl.read_parquet(folder / PER_USER), read_epochs(folder)
+    if len(epochs) < metrics["reported_epoch"]:
+        raise InputError(f"{folder}: the run is damaged, epochs are missing in {EPOCHS}; train it again")
     return RunRecord(
         **read_head(folder),
-        epochs=read_epochs(folder),
+        epochs=epochs,
         final={key: math.nan if value is None else value for key, value in metrics["mean"].items()},
         intervals={
             key: tuple(math.nan if end is None else end for end in ends) for key, ends in metrics["interval"].items()

@@ -60,9 +60,10 @@ class Run:
 def load_run(path: str | Path) -> Run:
     """A run from the folder that ``Run.save`` or ``bayesneg train --out`` wrote."""
     source = Path(path)
-    record = files.read_record(source)
-    split = files.read_split(source, name=record.dataset, how=str(record.data.get("split", "given")))
-    arrays = files.read_arrays(source / files.WEIGHTS)
+    with files.reading(source):
+        record = files.read_record(source)
+        split = files.read_split(source, name=record.dataset, how=str(record.data.get("split", "given")))
+        arrays = files.read_arrays(source / files.WEIGHTS)
     return Run(EmbeddingScorer(arrays["users"], arrays["items"]), split, record)
 
 

@@ -111,7 +111,7 @@ def _needed(names: Sequence[str], role: str, column: Column | None, source: str)
     if place is None:
         raise DataError(
             f"{source}: no column is known as the {role} among {', '.join(map(repr, names))}; name it with "
-            f"{role}_column (--{role}-column), or say header=False if the first line is data"
+            f"{role}_column (--{role}-column), or say header=False (--no-header) if the first line is data"
         )
     return place
 

@@ -64,7 +64,7 @@ def _fault(fields: list[str], layout: Layout, rating_needed: bool) -> str | None
     if places.time is not None and not _is_time(fields[places.time]):
         return (
             f"time {fields[places.time]!r} is neither a number nor a date such as 2024-12-31; mend it, "
-            'or read without times (time_column="")'
+            'or read without times (time_column="", --time-column "")'
         )
     return None
 

@@ -78,7 +78,9 @@ def _collected(layout: Layout, min_rating: float | None) -> pl.DataFrame:
         frame = frame.filter("filled")  # the others are blank lines
         frame = frame.with_columns(as_ids(frame["user"]), as_ids(frame["item"]))
         if "time" in frame.columns and frame["time"].has_nulls():
-            raise DataError(f'{layout.path}: some times cannot be read; read without times (time_column="")')
+            raise DataError(
+                f'{layout.path}: some times cannot be read; read without times (time_column="", --time-column "")'
+            )
     return frame
 
 
