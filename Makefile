@@ -1,6 +1,6 @@
 # make demo   compare RNS, DNS and BNS on the built-in world and write an HTML report
 # make test   lint, format check, types, tests
-# make bench  the benchmarks behind every number in the docs
+# make bench  the benchmarks behind every number in docs/results.md (BAYESNEG_DATA names the data; about half an hour)
 # make format rewrite the sources in the project's style
 PYTHON ?= python3
 VENV := .venv
@@ -21,6 +21,8 @@ test: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/bench_epoch.py
+	$(BIN)/python benchmarks/quality_ml100k.py
+	$(BIN)/python benchmarks/results_page.py
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

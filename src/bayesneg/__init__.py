@@ -1,7 +1,7 @@
 """Negative sampling for implicit-feedback recommendation.
 
 >>> import bayesneg as bn
->>> data = bn.synthetic(60, 80, n_interactions=900, seed=0)
+>>> data = bn.synthetic(60, 80, seed=0)
 >>> run = bn.fit(bn.MF(dim=8), bn.split(data, test=0.2, seed=0), bn.BNS(), epochs=2, progress=False)
 >>> sorted(run.evaluate(k=5).mean)[:3]
 ['auc', 'coverage@5', 'hit@5']

@@ -8,7 +8,7 @@ from typing import Any
 
 from bayesneg.cli.output import counted, say, show_table
 from bayesneg.evaluation.results import Report
-from bayesneg.report.names import number
+from bayesneg.report.names import decimals, number
 from bayesneg.report.summary import Estimate, estimate, final_keys, summarise
 from bayesneg.runs.record import RunRecord, is_number
 
@@ -110,7 +110,8 @@ def _say_odd(facts: Mapping[str, Any]) -> None:
 
 
 def _mean(value: Estimate, *, best: bool = False) -> str:
-    width = f" ±{number(value.half_width)}" if value.has_interval else ""
+    digits = decimals(value.mean)
+    width = f" ±{number(value.half_width, digits)}" if value.has_interval else ""
     return f"{number(value.mean)}{width}{'*' if best else ''}"
 
 

@@ -42,7 +42,7 @@ caption { caption-side: top; text-align: left; padding: .75rem .7rem; font-size:
 th, td { padding: .55rem .7rem; text-align: right; vertical-align: top; white-space: nowrap;
   border-top: 1px solid var(--line); }
 th:first-child, td.text { text-align: left; }
-thead th { font-weight: 600; vertical-align: bottom; }
+thead th { font-weight: 600; vertical-align: bottom; white-space: normal; }
 tbody th { font-weight: 600; min-width: 9rem; }
 tbody th:first-child { position: sticky; left: 0; background: var(--card); }
 td.text { width: 100%; }

@@ -65,6 +65,11 @@ def primary_key(keys: Iterable[str]) -> str | None:
     return "ndcg@20" if "ndcg@20" in ndcg else next(iter(ndcg or ordered), None)
 
 
+def decimals(value: float) -> int:
+    """How many decimals a measured number is shown with, and its interval too."""
+    return 4 if not is_number(value) or abs(value) < 10 else 2 if abs(value) < 100 else 1
+
+
 def number(value: float | None, digits: int | None = None) -> str:
     """A measured number as text: four decimals below 10, fewer above; a dash where nothing was measured.
 
@@ -74,7 +79,7 @@ def number(value: float | None, digits: int | None = None) -> str:
     if value is None or not is_number(value):
         return NOTHING
     if digits is None:
-        digits = 4 if abs(value) < 10 else 2 if abs(value) < 100 else 1
+        digits = decimals(value)
     text = f"{value:z.{digits}f}"  # z: no minus before a rounded zero
     return text.replace("-", "−")
 

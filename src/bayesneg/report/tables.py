@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesneg.report.markup import Markup, element, join
-from bayesneg.report.names import NOTHING, counted, metric_name, number, signed
+from bayesneg.report.names import NOTHING, counted, decimals, metric_name, number, signed
 from bayesneg.report.runs import Group, final_value
 from bayesneg.report.summary import Estimate, Row, estimate
 from bayesneg.runs.record import is_number
@@ -155,7 +155,7 @@ def _value(row: Row, key: str) -> Cell:
     gap = row.differences.get(key)
     if gap is None:
         return cell
-    return cell._replace(content=join(cell.content, _difference(gap, _decimals(row.values[key]))))
+    return cell._replace(content=join(cell.content, _difference(gap, decimals(row.values[key].mean))))
 
 
 def _estimate(value: Estimate, *, plain: bool = False) -> Cell:
@@ -164,13 +164,8 @@ def _estimate(value: Estimate, *, plain: bool = False) -> Cell:
         return Cell(NOTHING)
     spread = Markup()
     if value.has_interval and not plain:
-        spread = element("span", {"class": "pm"}, f" ± {number(value.half_width, _decimals(value))}")
+        spread = element("span", {"class": "pm"}, f" ± {number(value.half_width, decimals(value.mean))}")
     return Cell(join(number(value.mean), spread), repr(float(value.mean)))
-
-
-def _decimals(value: Estimate) -> int:
-    """As many as the mean is shown with: a spread in finer digits than its mean would be noise."""
-    return len(number(value.mean).partition(".")[2])
 
 
 def _difference(gap: Estimate, digits: int) -> Markup:

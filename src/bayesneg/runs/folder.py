@@ -107,10 +107,10 @@ def append_line(path: Path, value: Any) -> None:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     whole = {key: np.ascontiguousarray(value) for key, value in arrays.items()}
-    write_whole(path, lambda part: save_file(whole, part))
+    write_whole(path, lambda part: part.write_bytes(save(whole)))
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:

@@ -7,6 +7,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from importlib import metadata
+from types import BuiltinFunctionType, FunctionType
 from typing import Any, Literal
 
 import numpy as np
@@ -66,16 +67,20 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float | np.floating | np.integer) and math.isfinite(value)
 
 
+PLAIN = bool | int | float | str
+
+
 def describe(value: Any) -> Any:
-    """Settings as JSON: a dataclass by its class and the fields it shows, a function by its name."""
+    """Settings as JSON: an object by its class and its fields or plain attributes, a function by its name."""
     if is_dataclass(value) and not isinstance(value, type):
         shown = {item.name: describe(getattr(value, item.name)) for item in fields(value) if item.repr}
         return {"class": type(value).__name__, **shown}
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, PLAIN):
         return value
-    if callable(value) and hasattr(value, "__qualname__"):
+    if isinstance(value, FunctionType | BuiltinFunctionType | type):
         return f"{value.__module__}.{value.__qualname__}"
-    return {"class": type(value).__name__}
+    own = {key: item for key, item in getattr(value, "__dict__", {}).items() if isinstance(item, PLAIN)}
+    return {"class": type(value).__name__, **own}
 
 
 def settings_text(value: Any) -> str:
@@ -98,6 +103,8 @@ def _is_default(value: Any, item: Any) -> bool:
 def _text(value: Any) -> str:
     if is_dataclass(value):
         return settings_text(value)
+    if isinstance(value, FunctionType | BuiltinFunctionType):
+        return value.__qualname__
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
