@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "experiments": {"interfaces", "data", "models", "sampling", "progress", "runs", "training"},
     "cli": {"data", "evaluation", "experiments", "progress", "report", "runs", "training"},
 }
-OPEN = {"errors", "seeding"}
+OPEN = {"errors", "seeding", "checks"}
 HOMES = {"numba": {"kernels"}, "matplotlib": {"report"}, "typer": {"cli"}, "pydantic": {"experiments"}}
 
 
@@ -118,3 +118,15 @@ def test_a_second_process_compiles_nothing(tmp_path):
     first, second = (int(python(COMPILE, NUMBA_CACHE_DIR=str(tmp_path))) for _ in range(2))
     assert first == 3
     assert second == 0
+
+
+def test_a_change_in_any_kernel_file_compiles_anew(tmp_path):
+    """numba's cache looks at one file; the digest makes it notice the others."""
+    import shutil
+
+    shutil.copytree(SOURCE, tmp_path / "src" / "bayesneg", ignore=shutil.ignore_patterns("__pycache__"))
+    settings = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path / "src")}
+    python(COMPILE, **settings)
+    with (tmp_path / "src" / "bayesneg" / "kernels" / "choices.py").open("a") as choices:
+        choices.write("\n# changed\n")
+    assert int(python(COMPILE, **settings)) >= 2

@@ -61,7 +61,7 @@ def compiled_choice(rule, drawn, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
     mirror = scoring.mirror_of(vectors.items, places)
     factors = sequential.Factors(vectors.users.copy(), vectors.items.copy(), mirror)
     sequential.train_block(
-        rule, batch.users, batch.positives, batch.positions, drawn, train.indptr, train.indices, factors,
+        rule, batch.users, batch.positives, drawn, train.indptr, train.indices, factors,
         0.0, 0.0, False, negatives, infos,
     )  # fmt: skip
     return negatives, infos

@@ -11,7 +11,8 @@ Write your own sampler by subclassing :class:`NegativeSampler`::
             scores = batch.score_all()                                  # (B, n_items)
             for row, user in enumerate(batch.users):
                 scores[row, batch.train.row(user)] = -np.inf            # never a training positive
-            return scores.argmax(axis=1)                                # (B,)
+            free = scores.max(axis=1) > -np.inf                         # False for a user who chose everything
+            return np.where(free, scores.argmax(axis=1), bn.NO_NEGATIVE)  # (B,)
 """
 
 from __future__ import annotations

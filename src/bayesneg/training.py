@@ -6,6 +6,7 @@ report is the last, or the best on validation data; test labels are never looked
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ from bayesneg.interfaces import Learner, Model, NegativeSampler
 from bayesneg.models.embedding import EmbeddingScorer
 from bayesneg.progress import epoch_bar
 from bayesneg.runs import folder as files
-from bayesneg.runs.record import RunRecord, data_facts, describe, settings_text, versions
+from bayesneg.runs.record import RunRecord, data_facts, describe, jsonable, settings_text, versions
 from bayesneg.runs.run import Run, cutoffs, with_result
 from bayesneg.seeding import stream
 
@@ -75,17 +76,16 @@ def fit(
         select=chosen,
         uses_test_labels=sampler.uses_test_labels,
     )
+    seen = replace(split.train, truth=None)  # a sampler is never shown the truth behind the data
     training = _Training(
         model=model,
         split=split,
-        learner=model.start(split.train, rng=stream(seed, "init")),
-        sampler=sampler.prepare(split.train, rng=stream(seed, "sampler")),
+        learner=model.start(seen, rng=stream(seed, "init")),
+        sampler=sampler.prepare(seen, rng=stream(seed, "sampler")),
         seed=seed,
         select=chosen,
     )
-    keeper = _Keeper.open(None if out is None else Path(out), resume, record, training)
-    if training.epoch > epochs:
-        raise InputError(f"{out} already holds {training.epoch} epochs; resume it with at least as many, not {epochs}")
+    keeper = _Keeper.open(None if out is None else Path(out), resume, record, training, epochs)
     with epoch_bar(progress, record.label, epochs, done=training.epoch) as show:
         try:
             while training.epoch < epochs:
@@ -174,17 +174,18 @@ class _Training:
 
     def state_dict(self) -> dict[str, np.ndarray]:
         numbers = np.array([self.epoch, self.best_epoch, self.best_value], dtype=np.float64)
+        lines = np.frombuffer(json.dumps(jsonable(self.lines)).encode(), dtype=np.uint8)
         parts = {"model": self.learner.state_dict(), "sampler": self.sampler.state_dict(), "best": self.best}
         arrays = {f"{part}.{key}": value for part, own in parts.items() for key, value in own.items()}
-        return {"progress": numbers, **arrays}
+        return {"progress": numbers, "lines": lines, **arrays}
 
-    def load_state_dict(self, state: Mapping[str, np.ndarray], lines: list[EpochLine]) -> None:
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         self.epoch, self.best_epoch = int(state["progress"][0]), int(state["progress"][1])
         self.best_value = float(state["progress"][2])
         self.learner.load_state_dict(_part(state, "model"))
         self.sampler.load_state_dict(_part(state, "sampler"))
         self.best = _part(state, "best")
-        self.lines = lines[: self.epoch]
+        self.lines = json.loads(state["lines"].tobytes())
 
 
 @dataclass
@@ -192,9 +193,10 @@ class _Keeper:
     """Writes the run as it goes, or nothing where there is no folder to write to."""
 
     folder: Path | None
+    resumed: bool = False
 
     @classmethod
-    def open(cls, folder: Path | None, resume: bool, record: RunRecord, training: _Training) -> _Keeper:
+    def open(cls, folder: Path | None, resume: bool, record: RunRecord, training: _Training, epochs: int) -> _Keeper:
         if folder is None:
             if resume:
                 raise InputError("resume needs out, the folder of the run to go on with")
@@ -208,11 +210,12 @@ class _Keeper:
             _check_same(files.read_head(folder), record, folder)
             files.write_split(folder, training.split)  # a killed process may not have come so far
             if (folder / files.CHECKPOINT).exists():
-                training.load_state_dict(files.read_arrays(folder / files.CHECKPOINT), files.read_epochs(folder))
-        (folder / files.EPOCHS).unlink(missing_ok=True)
-        for line in training.lines:
-            files.append_line(folder / files.EPOCHS, line)
-        return cls(folder)
+                training.load_state_dict(files.read_arrays(folder / files.CHECKPOINT))
+        if training.epoch > epochs:
+            raise InputError(f"{folder} already holds {training.epoch} epochs; resume it with at least as many")
+        (folder / files.METRICS).unlink(missing_ok=True)  # the run is unfinished until it ends again
+        files.write_lines(folder / files.EPOCHS, training.lines)
+        return cls(folder, resumed=True)
 
     def keep(self, line: EpochLine, training: _Training, *, checkpoint: bool) -> None:
         if self.folder is not None:
@@ -225,8 +228,8 @@ class _Keeper:
             files.write_arrays(self.folder / files.CHECKPOINT, training.state_dict())
 
     def discard(self) -> None:
-        """A diverged run is worth nothing, and its folder would stand in the way of the next try."""
-        if self.folder is not None:
+        """A run that failed is worth nothing, and its folder would stand in the way of the next try."""
+        if self.folder is not None and not self.resumed:
             files.remove(self.folder)
 
     def finish(self, training: _Training, record: RunRecord) -> Run:

@@ -104,14 +104,18 @@ def test_rank_counts_unobserved_items_only_and_breaks_ties_by_item_number():
 def test_srns_takes_score_plus_weighted_spread_over_time():
     from bayesneg.kernels.rules import FromMemory
 
-    past = np.full((1, 2, 5), np.nan, np.float32)
-    past[0, 0, :2] = 0.0, 0.0  # steady: P = σ(0) = ½ twice, spread 0
-    past[0, 1, :2] = -2.0, 2.0  # moving: P = σ(−2), σ(2); spread (σ(2) − σ(−2))/2 = 0.380797
-    positives = np.zeros((1, 5), np.float32)
-    x = np.array([0.5, 0.0])  # σ(0.5) = 0.6225 against σ(0) = 0.5
+    # one factor, user vector 1, positive (item 0) at 0; over two epoch ends item 1 stays at 0 and item 2 goes −2 → 2
+    users = np.ones((5, 1, 1), np.float32)
+    items = np.zeros((5, 3, 1), np.float32)
+    items[0, 2], items[1, 2] = -2.0, 2.0
+    x = np.array([0.5, 0.0])  # now: σ(0.5) = 0.6225 against σ(0) = 0.5
+    memory = np.array([1, 2])
 
-    def slot(alpha):
-        return ref.choose_from_memory(FromMemory(np.array([[7, 8]]), past, positives, alpha, 1.0), 0, 0, x, 0.0)
+    def slot(alpha, n_past=2):
+        return ref.choose_from_memory(FromMemory(memory[None], users, items, n_past, alpha, 1.0), 0, 0, memory, x, 0.0)
 
+    # spreads 0 and (σ(2) − σ(−2))/2 = 0.380797
     assert slot(0.3) == 0  # 0.6225 > 0.5 + 0.3·0.3808 = 0.6142
     assert slot(0.4) == 1  # 0.6225 < 0.5 + 0.4·0.3808 = 0.6523
+    assert slot(9.9, n_past=1) == 0  # one epoch end has no spread
+    assert slot(9.9, n_past=0) == 0

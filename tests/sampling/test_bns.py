@@ -8,8 +8,9 @@ import pytest
 import bayesneg as bn
 from bayesneg.errors import InputError
 from bayesneg.models import mf
+from bayesneg.models.embedding import EmbeddingScorer
 from bayesneg.seeding import stream
-from worlds import batch_of, compiled_choice, exact_scorer, interactions, random_interactions
+from worlds import batch_of, compiled_choice, exact_scorer, fixed_scorer, interactions, random_interactions
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +138,13 @@ def test_a_prior_outside_the_probabilities_is_refused(trained, wrong):
         (lambda: bn.AOBPR(fraction=2), "fraction must be"),
         (lambda: bn.AOBPR(rank="best"), "rank must be"),
         (lambda: bn.PNS(power=np.nan), "power must be"),
-        (lambda: bn.SRNS(memory=0), "memory must be at least 1"),
+        (lambda: bn.SRNS(memory=0), "memory must be a whole number of at least 1"),
+        (lambda: bn.SRNS(memory=2.5), "memory must be a whole number"),
+        (lambda: bn.AOBPR(scale="5"), "scale must be a number above 0"),
+        (lambda: bn.BNS(weight="5"), "weight must be a number"),
+        (lambda: bn.DNS(candidates=3, top=1.5), "top must be a whole number"),
+        (lambda: bn.WarmStart(bn.RNS(), bn.BNS(), epochs=2.5), "epochs must be a whole number"),
+        (lambda: bn.ItemPrior(np.full((2, 2), 0.1)), "one probability per item"),
         (lambda: bn.SRNS(temperature=0), "temperature must be"),
         (lambda: bn.WarmStart(bn.RNS(), bn.BNS(), epochs=-1), "epochs must be"),
     ],
@@ -154,6 +161,9 @@ def test_group_prior_leans_on_the_user_s_group():
     # item 0: counts a=2, b=0, mean 1, max 2; pop/N = 2/5
     assert prior.probability(np.array([0]), np.array([0])) == pytest.approx(2 / 5 * (1 + (2 - 1) / 2))
     assert prior.probability(np.array([2]), np.array([0])) == pytest.approx(2 / 5 * (1 + (0 - 1) / 2))
+    # item 1: counts a=1, b=1, mean 1, max 1; item 2: a=0, b=1, mean ½, max 1; pop/N = 1/5
+    assert prior.probability(np.array([0]), np.array([1])) == pytest.approx(2 / 5)
+    assert prior.probability(np.array([3]), np.array([2])) == pytest.approx(1 / 5 * (1 + (1 - 0.5) / 1))
     with pytest.raises(InputError, match=r"no user column 'town'.*it has: job"):
         bn.GroupPrior("town").fit(train)
 
@@ -182,3 +192,97 @@ def test_blocks_do_not_change_what_bns_of_all_picks(monkeypatch):
         monkeypatch.setattr(mf, "BLOCK", block)
         ends.append(bn.fit(bn.MF(dim=4), split, bn.BNS(candidates="all"), epochs=1, progress=False).scorer.users)
     np.testing.assert_array_equal(*ends)
+
+
+def test_a_group_prior_refuses_a_column_that_tells_every_user_apart():
+    columns = {"name": np.array([f"n{user}" for user in range(1200)], dtype=object)}
+    train = interactions([[0]] * 1200, 3, user_columns=columns)
+    with pytest.raises(InputError, match="1,200 different values"):
+        bn.GroupPrior("name").fit(train)
+
+
+def test_counting_over_all_items_can_change_the_choice():
+    """Two candidates; over all items the observed high scorers push F of the harder one down, and it is taken."""
+    scores = np.array([[9.0, 8.0, 7.0, 6.0, 3.0, 2.0]])
+    train = interactions([[0, 1, 2, 3]], 6)  # unobserved: item 4 (score 3) and item 5 (score 2)
+    batch = batch_of(train, fixed_scorer(scores), stream(0, "draws"), size=1)
+    picked = {}
+    for over in ("unobserved", "all"):
+        sampler = bn.BNS(candidates="all", prior=bn.FlatPrior(0.4), weight=1.0, cdf_over=over)
+        ready = sampler.prepare(train, rng=stream(0, "memory"))
+        picked[over] = compiled_choice(ready.rule(batch), ready.draws(batch), batch)[0][0]
+    # unobserved: F = 2/3, 1/3 → unbias 3/7, 3/4; all: F = 2/7, 1/7 → unbias 15/19, 9/10
+    assert picked == {"unobserved": 5, "all": 4}
+
+
+@pytest.mark.parametrize(("epoch", "alpha"), [(1, 0.0), (26, 2.5), (51, 5.0), (80, 5.0)])
+def test_srns_gives_variance_its_weight_little_by_little(trained, epoch, alpha):
+    ready = bn.SRNS().prepare(trained[0], rng=stream(0, "memory"))
+    assert ready.rule(batch_of(*trained, stream(0, "draws"), size=1, epoch=epoch)).variance_weight == alpha
+
+
+def test_srns_looks_back_on_the_last_five_epoch_ends(trained):
+    train, scorer = trained
+    ready = bn.SRNS().prepare(train, rng=stream(0, "memory"))
+    batch = batch_of(*trained, stream(0, "draws"), size=1)
+    for epoch in range(1, 8):
+        ready.end_epoch(epoch, EmbeddingScorer(np.full_like(scorer.users, epoch), scorer.items))
+        rule = ready.rule(batch)
+        assert rule.n_past == min(epoch, 5)
+        assert sorted(rule.past_users[: rule.n_past, 0, 0].tolist()) == list(range(max(1, epoch - 4), epoch + 1))
+
+
+def test_srns_comes_to_see_variance_in_a_default_training():
+    split = bn.split(bn.synthetic(100, 150, seed=1), test=0.2, seed=0)
+    with_variance, without = (
+        bn.fit(bn.MF(dim=4, learning_rate=0.05), split, sampler, epochs=4, progress=False).scorer.users
+        for sampler in (bn.SRNS(), bn.SRNS(alpha=0.0))
+    )
+    assert not np.array_equal(with_variance, without)
+
+
+def test_aobpr_by_factor_sorts_again_after_its_period(trained):
+    train, scorer = trained
+    ready = bn.AOBPR(rank="factor").prepare(train, rng=stream(0, "memory"))
+    batch = batch_of(train, scorer, stream(0, "draws"), size=10)
+    rule = ready.rule(batch)
+    assert rule.period == int(train.n_items * np.log(train.n_items))
+    turned = EmbeddingScorer(scorer.users, -scorer.items)
+    for clock, sorted_anew in ((rule.period - 5, True), (rule.period + 5, False)):
+        rule.orders[:] = np.argsort(-scorer.items.T, axis=1)
+        rule.clock[0] = clock
+        compiled_choice(rule, ready.draws(batch), batch_of(train, turned, stream(0, "draws"), size=10))
+        assert np.array_equal(rule.orders[0], np.argsort(scorer.items[:, 0], kind="stable")) == sorted_anew
+
+
+class Careless:
+    """A candidate draw of the user's own that answers whatever it was told to."""
+
+    def __init__(self, item, size=1):
+        self.item, self.size = item, size
+
+    def draw(self, users, size, *, train, rng):
+        items = np.full((len(users), size), self.item)
+        return items, np.full(len(users), self.size)
+
+
+@pytest.mark.parametrize("sampler", [bn.RNS, bn.DNS, bn.BNS], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    ("draw", "words"),
+    [
+        (Careless(10**9), "items from 0 to"),
+        (Careless(-5), "items from 0 to"),
+        (Careless(0, size=99), "sizes from 0 to"),
+        (Careless(0.5), "whole numbers"),
+    ],
+)
+def test_a_careless_draw_never_reaches_compiled_code(trained, sampler, draw, words):
+    with pytest.raises(InputError, match=words):
+        compiled(sampler(draw=draw), *trained, size=10)
+
+
+def test_a_draw_of_training_positives_is_refused():
+    train = interactions([[0], [0, 1]], 4)
+    batch = batch_of(train, exact_scorer(np.random.default_rng(0), 2, 4), stream(0, "draws"))
+    with pytest.raises(InputError, match="chose in training"):
+        bn.RNS(draw=Careless(0)).draws(batch)

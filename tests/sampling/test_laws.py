@@ -11,7 +11,7 @@ from scipy import stats
 import bayesneg as bn
 from bayesneg.kernels import choices
 from bayesneg.kernels import reference as ref
-from bayesneg.kernels.rules import FACTOR_TRIES, FromMemory
+from bayesneg.kernels.rules import FACTOR_TRIES
 from bayesneg.models.embedding import EmbeddingScorer
 from bayesneg.seeding import stream
 from worlds import batch_of, compiled_choice, fixed_scorer, interactions
@@ -157,23 +157,16 @@ def test_srns_keeps_memory_by_softmax_without_replacement():
     rng = np.random.default_rng(0)
     kept = np.empty(N_DRAWS, dtype=int)
     for draw_number in range(N_DRAWS):
-        memory, past = np.array([0, 1], np.int32), np.zeros((2, 5), np.float32)
-        choices.refresh_memory(memory, past, np.array([2, 3], np.int32), x, tau, rng.random(4))
+        memory = np.array([0, 1], np.int32)
+        choices.refresh_memory(memory, np.array([2, 3], np.int32), x, tau, rng.random(4))
         low, high = sorted(memory.tolist())
         kept[draw_number] = 10 * low + high
-        assert np.isnan(past).all(axis=1).tolist() == [item >= 2 for item in memory]  # newcomers have no history
     assert_follows(kept, law)
 
 
-def test_srns_history_follows_the_item_and_not_the_slot():
-    rule = FromMemory(
-        np.array([[3, 5]], np.int32), np.ones((1, 2, 5), np.float32), np.zeros((1, 5), np.float32), 1.0, 0.1
-    )
-    uniforms = np.array([0.5, 0.5, 0.5])
-    ref.refresh_memory(rule, 0, np.array([7]), np.array([-50.0, 1.0]), np.array([0.0]), uniforms)
-    assert rule.memory[0].tolist() == [7, 5]
-    assert np.isnan(rule.item_scores[0, 0]).all()
-    assert (rule.item_scores[0, 1] == 1).all()
+def test_srns_keeps_who_stays_in_its_slot():
+    after = ref.refresh_memory(np.array([3, 5]), np.array([7]), np.array([-50.0, 1.0, 0.0]), 0.1, np.full(3, 0.5))
+    assert after.tolist() == [7, 5]
 
 
 def test_srns_fresh_items_are_uniform_over_what_is_not_in_memory():

@@ -115,8 +115,20 @@ def test_validation_and_test_labels_never_reach_the_training(validated):
 
 
 def test_shuffle_once_keeps_the_order_and_shuffle_epoch_changes_it(split):
-    once, anew = (fit(split, bn.RNS(), model=bn.MF(dim=4, shuffle=s)).scorer.users for s in ("once", "epoch"))
-    assert not np.array_equal(once, anew)
+    orders = {}
+    for shuffle in ("once", "epoch"):
+        seen = []
+
+        class Watching(bn.NegativeSampler):
+            def sample(self, batch, seen=seen):
+                seen.append((batch.epoch, batch.positions))
+                return np.full(len(batch.users), bn.NO_NEGATIVE)
+
+        fit(split, Watching(), epochs=2, model=bn.MF(dim=4, shuffle=shuffle, sampling_batch=10**6))
+        orders[shuffle] = [positions for _, positions in seen]
+        assert sorted(orders[shuffle][0]) == list(range(len(split.train)))
+    assert np.array_equal(*orders["once"])
+    assert not np.array_equal(*orders["epoch"])
 
 
 def test_two_threads_learn_as_well(split):
@@ -182,6 +194,68 @@ def test_a_resumed_run_ends_in_the_same_bytes(validated, tmp_path, sampler, stop
     assert without_seconds(resumed.record.epochs) == without_seconds(whole.record.epochs)
     assert resumed.record.final == whole.record.final
     assert (tmp_path / "cut" / "metrics.json").read_bytes() == (tmp_path / "whole" / "metrics.json").read_bytes()
+
+
+def test_the_best_epoch_survives_an_interruption_after_it(validated, tmp_path):
+    """The model over-fits, so that the best epoch lies before the checkpoint that training is resumed from."""
+    settings = {"sampler": bn.DNS(candidates=20), "model": bn.MF(dim=16, learning_rate=0.2), "checkpoint_every": 10}
+    whole = fit(validated, epochs=30, **settings)
+    fit(validated, epochs=20, out=tmp_path / "run", **settings)
+    resumed = fit(validated, epochs=30, out=tmp_path / "run", resume=True, **settings)
+    assert whole.record.reported_epoch <= 20
+    assert resumed.record.reported_epoch == whole.record.reported_epoch
+    assert resumed.scorer.users.tobytes() == whole.scorer.users.tobytes()
+
+
+def test_a_resumed_run_that_diverges_is_kept(split, tmp_path):
+    wild = bn.MF(dim=4, learning_rate=1.5, regularization=0.5, init_scale=0.1)
+    fit(split, epochs=1, out=tmp_path / "run", model=wild)
+    with pytest.raises(DivergedError):
+        fit(split, epochs=400, out=tmp_path / "run", resume=True, model=wild)
+    assert (tmp_path / "run" / "run.json").exists()
+
+
+def test_an_extension_that_was_interrupted_is_not_taken_for_finished(split, tmp_path):
+    def interrupting(line):
+        raise KeyboardInterrupt
+
+    fit(split, out=tmp_path / "run")
+    with pytest.raises(KeyboardInterrupt):
+        fit(split, epochs=9, out=tmp_path / "run", resume=True, progress=interrupting)
+    with pytest.raises(InputError, match="was not finished"):
+        bn.load_run(tmp_path / "run")
+
+
+def test_a_line_lost_before_the_checkpoint_is_written_again(split, tmp_path):
+    whole = fit(split, epochs=6)
+    fit(split, out=tmp_path / "run")
+    lines = (tmp_path / "run" / "epochs.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "run" / "epochs.jsonl").write_text("".join(lines[:2]))
+    resumed = fit(split, epochs=6, out=tmp_path / "run", resume=True)
+    assert without_seconds(resumed.record.epochs) == without_seconds(whole.record.epochs)
+    assert len((tmp_path / "run" / "epochs.jsonl").read_text().splitlines()) == 6
+
+
+def test_samplers_never_see_the_truth(split):
+    class Curious(bn.NegativeSampler):
+        def prepare(self, train, *, rng):
+            assert train.truth is None
+            return self
+
+        def sample(self, batch):
+            assert batch.train.truth is None
+            return np.full(len(batch.users), bn.NO_NEGATIVE)
+
+    assert split.truth is not None
+    fit(split, Curious(), epochs=1)
+
+
+def test_an_array_among_the_settings_is_recorded_by_its_digest(split):
+    def record(value):
+        prior = bn.ItemPrior(np.full(split.train.n_items, value))
+        return fit(split, bn.BNS(prior=prior), epochs=1).record.spec["sampler"]["prior"]
+
+    assert record(0.1) == record(0.1) != record(0.2)
 
 
 def test_an_interrupt_leaves_a_checkpoint(split, tmp_path):
@@ -338,6 +412,8 @@ def test_a_sampler_of_one_s_own_gets_as_many_examples_at_once_as_asked_for(split
         ({"dim": 0}, "dim must be"),
         ({"learning_rate": 0}, "learning_rate must be"),
         ({"regularization": -1}, "regularization must be"),
+        ({"regularization": 0}, "give init_scale"),
+        ({"learning_rate": "x"}, "learning_rate must be a number"),
         ({"update": "both"}, "update must be"),
         ({"shuffle": "never"}, "shuffle must be"),
         ({"threads": 0}, "threads must be"),

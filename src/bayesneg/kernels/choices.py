@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesneg.kernels.compiling import kernel
-from bayesneg.kernels.rules import FACTOR_TRIES, SNAPSHOTS
+from bayesneg.kernels.rules import FACTOR_TRIES
 
 BINS = 256  # of the partial sort by rank
 FEW = 16  # up to this many candidates F is counted by plain sweeps, above it by bucketing
@@ -17,6 +17,11 @@ FEW = 16  # up to this many candidates F is counted by plain sweeps, above it by
 @kernel
 def info(x_positive: float, x_candidate: float) -> float:
     return 1.0 / (1.0 + np.exp(np.float64(x_positive) - np.float64(x_candidate)))
+
+
+@kernel
+def counted_cdf(count: float, n: int) -> float:
+    return count / (n + 1)
 
 
 @kernel
@@ -74,7 +79,7 @@ def choose_least_risk(
 ) -> int:
     best, least = 0, np.inf
     for k in range(len(x)):
-        value = risk(info(x_positive, x[k]), unbias(counts[k] / (n + 1), p[k]), weight)
+        value = risk(info(x_positive, x[k]), unbias(counted_cdf(counts[k], n), p[k]), weight)
         if value < least:
             best, least = k, value
     return best
@@ -84,7 +89,7 @@ def choose_least_risk(
 def choose_most_unbiased(counts: np.ndarray, n: int, p: np.ndarray) -> int:
     best, most = 0, -np.inf
     for k in range(len(counts)):
-        value = unbias(counts[k] / (n + 1), p[k])
+        value = unbias(counted_cdf(counts[k], n), p[k])
         if value > most:
             best, most = k, value
     return best
@@ -182,22 +187,18 @@ def choose_at_factor_rank(
 
 @kernel
 def choose_from_memory(
-    x: np.ndarray, x_positive: float, past_items: np.ndarray, past_positive: np.ndarray, variance_weight: float
+    x: np.ndarray, x_positive: float, past: np.ndarray, past_positive: np.ndarray, variance_weight: float
 ) -> int:
+    """``past`` (t, S) and ``past_positive`` (t,) are the scores at the last epoch ends."""
+    n_past = len(past_positive)
     best, most = 0, -np.inf
     for slot in range(len(x)):
-        seen, total = 0, 0.0
-        for t in range(SNAPSHOTS):
-            value = info(past_positive[t], past_items[slot, t])
-            if np.isfinite(value):
-                seen += 1
-                total += value
-        spread = 0.0
-        for t in range(SNAPSHOTS):
-            value = info(past_positive[t], past_items[slot, t])
-            if np.isfinite(value):
-                spread += (value - total / seen) ** 2
-        merit = info(x_positive, x[slot]) + variance_weight * np.sqrt(spread / max(seen, 1))
+        mean, spread = 0.0, 0.0
+        for t in range(n_past):
+            mean += info(past_positive[t], past[t, slot]) / n_past
+        for t in range(n_past):
+            spread += (info(past_positive[t], past[t, slot]) - mean) ** 2 / n_past
+        merit = info(x_positive, x[slot]) + variance_weight * np.sqrt(spread)
         if merit > most:
             best, most = slot, merit
     return best
@@ -205,13 +206,13 @@ def choose_from_memory(
 
 @kernel
 def refresh_memory(
-    memory: np.ndarray, past: np.ndarray, fresh: np.ndarray, x: np.ndarray, temperature: float, uniforms: np.ndarray
+    memory: np.ndarray, fresh: np.ndarray, x: np.ndarray, temperature: float, uniforms: np.ndarray
 ) -> None:
-    """``x`` holds the scores of the memory, then of the fresh items; only as many stay as the memory had."""
-    size = len(x) - len(fresh)
+    """Changes ``memory`` in place; ``x`` holds the scores of the memory, then of the fresh items."""
+    size = len(memory)
     keys = np.empty(len(x))
     for k in range(len(x)):
-        keys[k] = x[k] / temperature - np.log(-np.log(max(uniforms[k], 1e-300)))
+        keys[k] = np.float64(x[k]) / temperature - np.log(-np.log(max(uniforms[k], 1e-300)))
     kept = np.argsort(-keys, kind="mergesort")[:size]
     stays = np.zeros(size, dtype=np.bool_)
     for k in kept:
@@ -223,5 +224,4 @@ def refresh_memory(
             while stays[slot]:
                 slot += 1
             memory[slot] = fresh[k - size]
-            past[slot] = np.nan
             slot += 1

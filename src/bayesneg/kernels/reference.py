@@ -160,29 +160,28 @@ def choose_at_factor_rank(w: np.ndarray, rule: AtFactorRank, row: np.ndarray, un
     return int(order[rank % n_items])
 
 
-def choose_from_memory(rule: FromMemory, user: int, position: int, x: np.ndarray, x_positive: float) -> int:
-    """Slot of greatest P_k + α_t · std(P_k over the epoch ends at which k was in memory), P_k = σ(x_k − x_i)."""
-    past = info(rule.positive_scores[position], rule.item_scores[user])[: len(x)]  # (S, 5), NaN where absent
-    known = np.isfinite(past)
-    seen = known.sum(axis=1)
-    mean = np.where(known, past, 0.0).sum(axis=1) / np.maximum(seen, 1)
-    spread = np.sqrt(np.where(known, (past - mean[:, None]) ** 2, 0.0).sum(axis=1) / np.maximum(seen, 1))
+def choose_from_memory(
+    rule: FromMemory, user: int, positive: int, memory: np.ndarray, x: np.ndarray, x_positive: float
+) -> int:
+    """Slot of greatest P_k + α_t · std(P_k over the last epoch ends), P_k = σ(x_k − x_i)."""
+    w, h = rule.past_users[: rule.n_past, user], rule.past_items[: rule.n_past]  # (t, d), (t, n_items, d)
+    past = [info(w[t] @ h[t, positive], h[t, memory] @ w[t]) for t in range(rule.n_past)]  # t times (S,)
+    spread = np.std(past, axis=0) if past else np.zeros(len(x))
     return int(np.argmax(info(x_positive, x) + rule.variance_weight * spread))
 
 
 def refresh_memory(
-    rule: FromMemory, user: int, fresh: np.ndarray, x_memory: np.ndarray, x_fresh: np.ndarray, uniforms: np.ndarray
-) -> None:
-    """Keep S1 of the memory and the fresh items, without replacement ∝ softmax(x/τ): the largest Gumbel-perturbed."""
-    memory = rule.memory[user]
-    x = np.concatenate((x_memory, x_fresh)).astype(np.float64)
-    keys = x / rule.temperature - np.log(-np.log(np.maximum(uniforms[: len(x)], 1e-300)))
-    kept = np.argsort(-keys, kind="stable")[: len(x_memory)]
-    newcomers = [k for k in kept if k >= len(x_memory)]
-    for slot in range(len(x_memory)):
-        if slot not in kept:
-            memory[slot] = fresh[newcomers.pop(0) - len(x_memory)]
-            rule.item_scores[user, slot] = np.nan
+    memory: np.ndarray, fresh: np.ndarray, x: np.ndarray, temperature: float, uniforms: np.ndarray
+) -> np.ndarray:
+    """Keep as many of memory and fresh items as the memory has, without replacement ∝ softmax(x/τ).
+
+    That is to keep the largest after adding Gumbel noise. ``x`` are the scores of the memory, then of the fresh items;
+    who stays keeps the slot, newcomers take the freed ones in order.
+    """
+    keys = x.astype(np.float64) / temperature - np.log(-np.log(np.maximum(uniforms[: len(x)], 1e-300)))
+    kept = np.argsort(-keys, kind="stable")[: len(memory)]
+    newcomers = iter(kept[kept >= len(memory)] - len(memory))
+    return np.array([item if slot in kept else fresh[next(newcomers)] for slot, item in enumerate(memory)])
 
 
 def fresh_for_memory(candidates: np.ndarray, memory: np.ndarray, size: int) -> np.ndarray:
@@ -259,18 +258,22 @@ def _at_factor_rank(rule: AtFactorRank, draws: Draws, batch: Batch) -> Callable[
 
 
 def _from_memory(rule: FromMemory, draws: Draws, batch: Batch) -> Callable[[int], int]:
-    size = rule.memory.shape[1]
+    """Every choice sees the memory as the batch found it; each user's is refreshed once, by its first example."""
+    before = rule.memory.copy()
+    n_fresh = draws.candidates.shape[1] - rule.memory.shape[1]
+    refreshed: set[int] = set()
 
     def answer(b: int) -> int:
-        user = batch.users[b]
-        memory = rule.memory[user][rule.memory[user] >= 0].copy()
-        fresh = fresh_for_memory(draws.candidates[b, : draws.sizes[b]], memory, draws.candidates.shape[1] - size)
-        both = np.concatenate((memory, fresh))
-        x = batch.scorer.score(batch.users[b : b + 1], both[None, :])[0]
-        x_positive = batch.scorer.score(batch.users[b : b + 1], batch.positives[None, b : b + 1])[0, 0]
-        slot = choose_from_memory(rule, user, batch.positions[b], x[: len(memory)], x_positive)
-        refresh_memory(rule, user, fresh, x[: len(memory)], x[len(memory) :], draws.uniforms[b])
-        return memory[slot]
+        user, positive = int(batch.users[b]), int(batch.positives[b])
+        memory = before[user][before[user] >= 0]
+        fresh = fresh_for_memory(draws.candidates[b, : draws.sizes[b]], memory, n_fresh)
+        items = np.concatenate((memory, fresh, [positive]))
+        x = batch.scorer.score(batch.users[b : b + 1], items[None, :])[0]
+        if user not in refreshed:
+            refreshed.add(user)
+            after = refresh_memory(memory, fresh, x[:-1], rule.temperature, draws.uniforms[b])
+            rule.memory[user, : len(memory)] = after
+        return memory[choose_from_memory(rule, user, positive, memory, x[: len(memory)], x[-1])]
 
     return answer
 

@@ -61,11 +61,12 @@ class AtFactorRank(NamedTuple):
 
 
 class FromMemory(NamedTuple):
-    """The memory item of greatest score and variance: SRNS. All arrays are changed in place."""
+    """The memory item of greatest score and variance: SRNS. ``memory`` is changed in place."""
 
     memory: np.ndarray  # (n_users, S1) int32, −1 where a user has fewer negatives
-    item_scores: np.ndarray  # (n_users, S1, 5) float32 at the last epoch ends, NaN where not in memory then
-    positive_scores: np.ndarray  # (n, 5) float32 of each training pair at the same epoch ends
+    past_users: np.ndarray  # (5, n_users, d) float32, the vectors at the last epoch ends
+    past_items: np.ndarray  # (5, n_items, d) float32
+    n_past: int  # how many of these are there yet
     variance_weight: float  # α_t
     temperature: float  # τ
 

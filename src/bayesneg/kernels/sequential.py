@@ -20,6 +20,7 @@ from bayesneg.kernels.choices import (
     choose_least_risk,
     choose_most_unbiased,
     count_at_most,
+    counted_cdf,
     info,
     refresh_memory,
     risk,
@@ -52,7 +53,6 @@ class Example(NamedTuple):
     b: int
     user: int
     positive: int
-    position: int
     start: int  # the user's items are indices[start:stop]
     stop: int
 
@@ -110,23 +110,30 @@ def _at_factor_rank(rule, draws, example, indices, factors, x):  # type: ignore[
 
 
 def _from_memory(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
-    b, w, memory = example.b, factors.users[example.user], rule.memory[example.user]
+    b, w = example.b, factors.users[example.user]
     size = 0
-    while size < len(memory) and memory[size] >= 0:
-        x[size] = dot(w, factors.items[memory[size]])
+    while size < rule.memory.shape[1] and rule.memory[example.user, size] >= 0:
         size += 1
-    fresh = np.empty(draws.candidates.shape[1] - len(memory), dtype=np.int32)
+    memory = rule.memory[example.user, :size]
+    for k in range(size):
+        x[k] = dot(w, factors.items[memory[k]])
+    past, past_positive = np.empty((rule.n_past, size), dtype=np.float32), np.empty(rule.n_past, dtype=np.float32)
+    for t in range(rule.n_past):
+        past_w = rule.past_users[t, example.user]
+        past_positive[t] = dot(past_w, rule.past_items[t, example.positive])
+        for k in range(size):
+            past[t, k] = dot(past_w, rule.past_items[t, memory[k]])
+    x_positive = dot(w, factors.items[example.positive])
+    chosen = memory[choose_from_memory(x[:size], x_positive, past, past_positive, rule.variance_weight)]
+    fresh = np.empty(draws.candidates.shape[1] - rule.memory.shape[1], dtype=np.int32)
     n_fresh = 0
     for k in range(draws.sizes[b]):
         item = draws.candidates[b, k]
-        if n_fresh < len(fresh) and not np.any(memory[:size] == item):
+        if n_fresh < len(fresh) and not np.any(memory == item):
             fresh[n_fresh] = item
             x[size + n_fresh] = dot(w, factors.items[item])
             n_fresh += 1
-    past, past_positive = rule.item_scores[example.user], rule.positive_scores[example.position]
-    x_positive = dot(w, factors.items[example.positive])
-    chosen = memory[choose_from_memory(x[:size], x_positive, past, past_positive, rule.variance_weight)]
-    refresh_memory(memory, past, fresh[:n_fresh], x[: size + n_fresh], rule.temperature, draws.uniforms[b])
+    refresh_memory(memory, fresh[:n_fresh], x[: size + n_fresh], rule.temperature, draws.uniforms[b])
     return chosen
 
 
@@ -175,7 +182,7 @@ def most_promising(candidates, priors, rule, example, factors, x):  # type: igno
         h = factors.items[candidates[k]]
         x[k] = dot(w, h)
         noise = max(noise, rounding(w, h))
-        bound = risk(info(x_positive, x[k]), unbias(1.0 / (n + 1), priors[k]), rule.weight)
+        bound = risk(info(x_positive, x[k]), unbias(counted_cdf(1, n), priors[k]), rule.weight)
         if bound < least:
             best, least, second = k, bound, least
         elif bound < second:
@@ -187,7 +194,7 @@ def most_promising(candidates, priors, rule, example, factors, x):  # type: igno
     gain, p = info(x_positive, x[best]), priors[best]
     if gain == 0.0:
         return Promising(-1, np.inf, np.inf)
-    target = second - np.abs(second) * (8.0 * noise + 1e-9)
+    target = second - np.abs(second) * (8.0 * noise + 1e-9) - 1e-12 * (1.0 + rule.weight)
     unbias_needed = (1.0 - target / gain) / (1.0 + rule.weight)
     if not unbias_needed < 1.0:
         return Promising(-1, np.inf, np.inf)
@@ -261,7 +268,7 @@ def step(
 def _entry_points(digest: int) -> tuple[Callable[..., None], Callable[..., None]]:
     @entry_point
     def train_block(  # type: ignore[no-untyped-def]
-        rule, users, positives, positions, draws, indptr, indices, factors, rate, decay, simultaneous, negatives, infos
+        rule, users, positives, draws, indptr, indices, factors, rate, decay, simultaneous, negatives, infos
     ):
         """Choose and learn, example after example; ``negatives`` and ``infos`` (B,) say what was chosen."""
         sweeping = len(factors.mirror.tiles) > 0
@@ -271,7 +278,7 @@ def _entry_points(digest: int) -> tuple[Callable[..., None], Callable[..., None]
             negatives[b], infos[b] = -1, 0.0
             if draws.sizes[b] == 0:
                 continue
-            example = Example(b, user, i, positions[b], indptr[user], indptr[user + 1])
+            example = Example(b, user, i, indptr[user], indptr[user + 1])
             j = choose(rule, draws, example, indices, factors, x)
             if j < 0:
                 continue

@@ -22,10 +22,12 @@ class EmbeddingScorer:
         return len(self.items)
 
     def score(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        return np.einsum("bd,bmd->bm", self.users[users], self.items[items])
+        with np.errstate(over="ignore", invalid="ignore"):  # a diverging run has its own message
+            return np.einsum("bd,bmd->bm", self.users[users], self.items[items])
 
     def score_all(self, users: np.ndarray) -> np.ndarray:
-        return self.users[users] @ self.items.T
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.users[users] @ self.items.T
 
     def embeddings(self) -> Embeddings:
         return Embeddings(self.users, self.items)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from bayesneg.checks import number, one_of, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import NO_NEGATIVE, Batch, NegativeSampler, RuleSampler, Sampled
@@ -52,18 +53,15 @@ class MF:
 
     def __post_init__(self) -> None:
         for name in ("dim", "threads", "sampling_batch"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
-        if not (np.isfinite(self.learning_rate) and self.learning_rate > 0):
-            raise InputError(f"learning_rate must be a positive number, got {self.learning_rate}")
-        for name, number in (("regularization", self.regularization), ("init_scale", self.init_scale)):
-            if number is not None and not (np.isfinite(number) and number >= 0):
-                raise InputError(f"{name} must be a number of at least 0, got {number}")
-        if self.update not in ("sequential", "simultaneous"):
-            raise InputError(f"update must be 'sequential' or 'simultaneous', got {self.update!r}")
-        if self.shuffle not in ("once", "epoch"):
-            raise InputError(f"shuffle must be 'once' or 'epoch', got {self.shuffle!r}")
+            whole(name, getattr(self, name))
+        number("learning_rate", self.learning_rate, above=0)
+        number("regularization", self.regularization, least=0)
+        one_of("update", self.update, ("sequential", "simultaneous"))
+        one_of("shuffle", self.shuffle, ("once", "epoch"))
+        if self.init_scale is not None:
+            number("init_scale", self.init_scale, above=0)
+        elif self.regularization == 0:
+            raise InputError("regularization=0 would start all vectors at 0, where nothing is learned; give init_scale")
 
     def start(self, train: Interactions, *, rng: np.random.Generator) -> MFLearner:
         scale = np.sqrt(self.regularization) if self.init_scale is None else self.init_scale
@@ -130,7 +128,6 @@ class MFLearner(EmbeddingScorer):
             rule,
             batch.users[part],
             batch.positives[part],
-            batch.positions[part],
             Draws(*(array[part] for array in draws)),
             self.train.indptr,
             self.train.indices,

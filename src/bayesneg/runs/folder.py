@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -104,6 +104,11 @@ def write_json(path: Path, value: Any) -> None:
 def append_line(path: Path, value: Any) -> None:
     with path.open("a", encoding="utf-8") as lines:
         lines.write(json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_lines(path: Path, values: Sequence[Any]) -> None:
+    text = "".join(json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False) + "\n" for value in values)
+    write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:

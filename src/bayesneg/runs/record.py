@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import platform
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 
@@ -68,13 +70,24 @@ def is_number(value: object) -> bool:
 
 
 PLAIN = bool | int | float | str
+HEAVY = np.ndarray | Interactions  # told apart by a digest
 
 
 def describe(value: Any) -> Any:
     """Settings as JSON: an object by its class and its fields or plain attributes, a function by its name."""
     if is_dataclass(value) and not isinstance(value, type):
-        shown = {item.name: describe(getattr(value, item.name)) for item in fields(value) if item.repr}
-        return {"class": type(value).__name__, **shown}
+        own = {item.name: getattr(value, item.name) for item in fields(value)}
+        shown = {item.name for item in fields(value) if item.repr}
+        return {
+            "class": type(value).__name__,
+            **{key: describe(item) for key, item in own.items() if key in shown or isinstance(item, HEAVY)},
+        }
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return f"array {value.shape} sha256 {hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16]}"
+    if isinstance(value, Interactions):
+        return f"interactions {value.fingerprint}"
     if value is None or isinstance(value, PLAIN):
         return value
     if isinstance(value, FunctionType | BuiltinFunctionType | type):
@@ -95,9 +108,8 @@ def settings_text(value: Any) -> str:
 
 def _is_default(value: Any, item: Any) -> bool:
     current = getattr(value, item.name)
-    if item.default_factory is not None and callable(item.default_factory):
-        return bool(current == item.default_factory())
-    return bool(current == item.default)
+    default = item.default_factory() if callable(item.default_factory) else item.default
+    return current is default or (isinstance(current, type(default)) and np.array_equal(current, default))
 
 
 def _text(value: Any) -> str:

@@ -44,8 +44,7 @@ class Run:
         target = files.new_folder(Path(path))
         files.write_head(target, self.record)
         files.write_split(target, self.split)
-        for line in self.record.epochs:
-            files.append_line(target / files.EPOCHS, line)
+        files.write_lines(target / files.EPOCHS, self.record.epochs)
         self.save_result(target, self.evaluate())
         return target
 

@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 
+from bayesneg.checks import number, one_of
 from bayesneg.data.interactions import Interactions
-from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, RuleSampler, Scorer
 from bayesneg.kernels.rules import FACTOR_TRIES, AtFactorRank, AtScoreRank, Draws
 from bayesneg.sampling.candidates import no_numbers, prepared
@@ -29,10 +29,10 @@ class FactorLists:
     clock: np.ndarray = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
 
     def fit_to(self, scorer: Scorer) -> None:
-        dim = scorer.embeddings().items.shape[1]
-        if len(self.orders) != dim:
-            self.orders = np.zeros((dim, scorer.n_items), dtype=np.int32)
-            self.spreads = np.zeros(dim)
+        items = scorer.embeddings().items
+        if len(self.orders) != items.shape[1]:
+            self.orders = np.argsort(-items.T, axis=1, kind="stable").astype(np.int32)
+            self.spreads = items.astype(np.float64).std(axis=0)
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,10 @@ class AOBPR(RuleSampler):
     lists: FactorLists | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.scale) and self.scale > 0):
-            raise InputError(f"scale must be a positive number of ranks, got {self.scale}")
-        if self.fraction is not None and not 0 < self.fraction <= 1:
-            raise InputError(f"fraction must be above 0 and at most 1, got {self.fraction}")
-        if self.rank not in ("score", "factor"):
-            raise InputError(f"rank must be 'score' or 'factor', got {self.rank!r}")
+        number("scale", self.scale, above=0)
+        if self.fraction is not None:
+            number("fraction", self.fraction, above=0, most=1)
+        one_of("rank", self.rank, ("score", "factor"))
 
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> AOBPR:
         return replace(self, n_items=train.n_items, lists=FactorLists())

@@ -18,11 +18,11 @@ from typing import Literal, Self
 
 import numpy as np
 
+from bayesneg.checks import one_of
 from bayesneg.data.interactions import Interactions
-from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, CandidateDraw, Prior, RuleSampler
 from bayesneg.kernels.rules import Draws, LeastRisk, MostUnbiased
-from bayesneg.sampling.candidates import UniformDraw, candidate_count, check_candidates, no_numbers
+from bayesneg.sampling.candidates import UniformDraw, candidate_count, check_candidates, drawn_by, no_numbers
 from bayesneg.sampling.priors import PopularityPrior, as_prior, checked
 from bayesneg.sampling.schedules import Schedule, weight_at
 
@@ -40,8 +40,7 @@ class _PosteriorSampler(RuleSampler):
 
     def __post_init__(self) -> None:
         check_candidates(self.candidates)
-        if self.cdf_over not in ("unobserved", "all"):
-            raise InputError(f"cdf_over must be 'unobserved' or 'all', got {self.cdf_over!r}")
+        one_of("cdf_over", self.cdf_over, ("unobserved", "all"))
         object.__setattr__(self, "prior", as_prior(self.prior))
 
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> Self:
@@ -55,7 +54,7 @@ class _PosteriorSampler(RuleSampler):
 
     def draws(self, batch: Batch) -> Draws:
         size = candidate_count(self.candidates, batch.train.n_items)
-        candidates, sizes = self.draw.draw(batch.users, size, train=batch.train, rng=batch.rng)
+        candidates, sizes = drawn_by(self.draw, batch, size)
         probabilities = as_prior(self.prior).probability(batch.users[:, None], np.maximum(candidates, 0))
         return Draws(candidates, sizes, checked(probabilities, candidates.shape), no_numbers(len(sizes)))
 

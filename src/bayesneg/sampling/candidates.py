@@ -7,8 +7,10 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
+from bayesneg.checks import whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
+from bayesneg.interfaces import Batch, CandidateDraw
 
 State = TypeVar("State")
 
@@ -28,14 +30,33 @@ class UniformDraw:
 
 def check_candidates(candidates: int | Literal["all"]) -> None:
     """``candidates`` is a whole number of at least 1, or "all" for every unobserved item."""
-    if candidates == "all":
-        return
-    if isinstance(candidates, bool) or not isinstance(candidates, int) or candidates < 1:
-        raise InputError(f"candidates must be a whole number of at least 1, or 'all', got {candidates!r}")
+    if candidates != "all":
+        whole("candidates", candidates)
 
 
 def candidate_count(candidates: int | Literal["all"], n_items: int) -> int:
-    return n_items if candidates == "all" else min(candidates, n_items)
+    return n_items if candidates == "all" else min(int(candidates), n_items)
+
+
+def drawn_by(draw: CandidateDraw, batch: Batch, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """What a draw answers; one of the user's own is checked, since compiled code trusts it."""
+    candidates, sizes = draw.draw(batch.users, size, train=batch.train, rng=batch.rng)
+    if isinstance(draw, UniformDraw):
+        return candidates, sizes
+    items, sizes = np.asarray(candidates), np.asarray(sizes)
+    if items.shape != (len(batch.users), size) or sizes.shape != (len(batch.users),):
+        raise InputError(
+            f"draw must give candidates of shape {(len(batch.users), size)} and one size for each user, "
+            f"got {items.shape} and {sizes.shape}"
+        )
+    if not all(np.issubdtype(array.dtype, np.integer) for array in (items, sizes)):
+        raise InputError(f"draw must give whole numbers, got {items.dtype} and {sizes.dtype}")
+    valid = np.arange(size) < sizes[:, None]
+    if ((sizes < 0) | (sizes > size)).any() or (valid & ((items < 0) | (items >= batch.train.n_items))).any():
+        raise InputError(f"draw must give items from 0 to {batch.train.n_items - 1} and sizes from 0 to {size}")
+    if (valid & batch.train.contains(batch.users[:, None], np.where(valid, items, 0))).any():
+        raise InputError("draw gave an item that its user chose in training; a candidate must be an unobserved item")
+    return np.where(valid, items, -1).astype(np.int32), sizes.astype(np.int32)
 
 
 def no_numbers(n_examples: int) -> np.ndarray:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from bayesneg.checks import whole
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, CandidateDraw, RuleSampler
 from bayesneg.kernels.rules import Draws, TakeHighest
-from bayesneg.sampling.candidates import UniformDraw, candidate_count, check_candidates, no_numbers
+from bayesneg.sampling.candidates import UniformDraw, candidate_count, check_candidates, drawn_by, no_numbers
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class DNS(RuleSampler):
 
     def __post_init__(self) -> None:
         check_candidates(self.candidates)
-        if not self.top >= 1 or (self.candidates != "all" and self.top > self.candidates):
+        whole("top", self.top)
+        if self.candidates != "all" and self.top > self.candidates:
             raise InputError(f"top must be between 1 and candidates ({self.candidates}), got {self.top}")
 
     def rule(self, batch: Batch) -> TakeHighest:
@@ -42,7 +44,5 @@ class DNS(RuleSampler):
         return 1 if self.candidates == "all" else candidate_count(self.candidates, n_items)
 
     def draws(self, batch: Batch) -> Draws:
-        candidates, sizes = self.draw.draw(
-            batch.users, self.width(batch.train.n_items), train=batch.train, rng=batch.rng
-        )
+        candidates, sizes = drawn_by(self.draw, batch, self.width(batch.train.n_items))
         return Draws(candidates, sizes, no_numbers(len(sizes)), batch.rng.random((len(sizes), 1)))

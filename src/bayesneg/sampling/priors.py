@@ -11,6 +11,8 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Prior
 
+MOST_GROUPS = 1000  # the table of a group prior has a row for each
+
 
 @dataclass(frozen=True)
 class ItemPrior(Prior):
@@ -19,6 +21,8 @@ class ItemPrior(Prior):
     probabilities: np.ndarray = field(repr=False)
 
     def __post_init__(self) -> None:
+        if np.ndim(self.probabilities) != 1:
+            raise InputError(f"ItemPrior needs one probability per item, got shape {np.shape(self.probabilities)}")
         object.__setattr__(self, "probabilities", checked(self.probabilities, np.shape(self.probabilities)))
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
@@ -78,6 +82,11 @@ class GroupPrior(Prior):
             raise InputError(f"the data has no user column {self.column!r} to group by; it has: {known}")
         values = np.array([str(value) for value in train.user_columns[self.column].tolist()])
         _, groups = np.unique(values, return_inverse=True)
+        if groups.max() + 1 > MOST_GROUPS:
+            raise InputError(
+                f"the user column {self.column!r} has {groups.max() + 1:,} different values; a group prior needs few "
+                f"groups, at most {MOST_GROUPS:,}"
+            )
         cells = groups[train.users] * train.n_items + train.indices
         counts = np.bincount(cells, minlength=(groups.max() + 1) * train.n_items).reshape(-1, train.n_items)
         deviation = (counts - counts.mean(axis=0)) / np.maximum(counts.max(axis=0), 1)
@@ -114,9 +123,14 @@ class FunctionPrior(Prior):
     """Any function ``(users, items) → probability`` of dense numbers that broadcast."""
 
     function: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    sees_test_labels: bool = False  # say so if it does, and every record and table will
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         return self.function(*np.broadcast_arrays(users, items))
+
+    @property
+    def uses_test_labels(self) -> bool:
+        return self.sees_test_labels
 
 
 def as_prior(prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Prior:
@@ -129,7 +143,11 @@ def as_prior(prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray]) -> P
 
 def checked(probabilities: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """The probabilities as float64 (…), each in [0, 1]; a wrong one is named."""
-    values = np.array(np.broadcast_to(np.asarray(probabilities, dtype=np.float64), shape))
+    try:
+        values = np.array(np.broadcast_to(np.asarray(probabilities, dtype=np.float64), shape))
+    except (TypeError, ValueError):
+        got = np.asarray(probabilities)
+        raise InputError(f"a prior must give numbers of shape {shape}, got {got.dtype} of shape {got.shape}") from None
     wrong = ~((values >= 0.0) & (values <= 1.0))
     if wrong.any():
         raise InputError(f"a prior must be a probability between 0 and 1, got {values[wrong].flat[0]}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bayesneg.checks import number, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, NegativeSampler, RuleSampler, Scorer
@@ -33,10 +34,9 @@ class LinearDecay:
 
 def weight_at(weight: float | Schedule, epoch: int) -> float:
     """The number in force at ``epoch``, checked."""
-    value = float(weight(epoch) if callable(weight) else weight)
-    if not (np.isfinite(value) and value >= 0):
-        raise InputError(f"weight must be a finite number of at least 0, got {value} at epoch {epoch}")
-    return value
+    value = weight(epoch) if callable(weight) else weight
+    number("weight", value, least=0)
+    return float(value)
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,7 @@ class WarmStart(RuleSampler):
     epochs: int = 10
 
     def __post_init__(self) -> None:
-        if self.epochs < 0:
-            raise InputError(f"epochs must be at least 0, got {self.epochs}")
+        whole("epochs", self.epochs, least=0)
         for name in ("first", "then"):
             if not isinstance(getattr(self, name), RuleSampler):
                 raise InputError(
@@ -89,8 +88,8 @@ class WarmStart(RuleSampler):
         }
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        for number, sampler in enumerate(self._both()):
-            own = {key.split(".", 1)[1]: value for key, value in state.items() if key.startswith(f"{number}.")}
+        for place, sampler in enumerate(self._both()):
+            own = {key.split(".", 1)[1]: value for key, value in state.items() if key.startswith(f"{place}.")}
             sampler.load_state_dict(own)
 
     def _both(self) -> tuple[NegativeSampler, NegativeSampler]:

@@ -10,31 +10,36 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from bayesneg.checks import number, whole
 from bayesneg.data.interactions import Interactions
-from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, RuleSampler, Scorer
 from bayesneg.kernels.rules import SNAPSHOTS, Draws, FromMemory
 from bayesneg.sampling.candidates import UniformDraw, no_numbers, prepared
 
-CHUNK = 1 << 16  # pairs scored at once at an epoch's end
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass
 class Memory:
-    """The candidates of each user, and what they scored at the last epoch ends. History follows the item."""
+    """The candidates of each user, and the model at the last epoch ends, from which any item's past scores follow."""
 
     items: np.ndarray  # (n_users, S1) int32, −1 where a user has fewer negatives
-    item_scores: np.ndarray  # (n_users, S1, 5) float32, NaN where the item was not in memory then
-    positive_scores: np.ndarray  # (n, 5) float32
-    train: Interactions
+    past_users: np.ndarray  # (5, n_users, d) float32, sized when the model is first seen
+    past_items: np.ndarray  # (5, n_items, d) float32
+    epochs: np.ndarray  # (1,) int64, how many epoch ends were seen
+
+    def fit_to(self, scorer: Scorer) -> None:
+        dim = scorer.embeddings().items.shape[1]
+        if self.past_users.shape[2] != dim:
+            self.past_users = np.zeros((SNAPSHOTS, scorer.n_users, dim), dtype=np.float32)
+            self.past_items = np.zeros((SNAPSHOTS, scorer.n_items, dim), dtype=np.float32)
 
 
 @dataclass(frozen=True)
 class SRNS(RuleSampler):
     """The memory item of greatest P_k + α_t·std(P_k), P_k = σ(x_uk − x_ui), α_t = α·min(1, t/T0).
 
-    The standard deviation is taken over the last five epoch ends at which the item was in the user's memory. After
-    each choice S2 fresh uniform items join, and S1 of them all stay, without replacement ∝ softmax(x/τ).
+    The standard deviation is over the last five epoch ends, whether or not the item was in memory then; t counts the
+    epochs that have ended. After choosing, once per user and batch, S2 fresh uniform items join, and S1 of them all
+    stay, without replacement ∝ softmax(x/τ).
     """
 
     memory: int = 8
@@ -45,25 +50,23 @@ class SRNS(RuleSampler):
     state: Memory | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name, least in (("memory", 1), ("fresh", 1), ("warmup", 1)):
-            if getattr(self, name) < least:
-                raise InputError(f"{name} must be at least {least}, got {getattr(self, name)}")
-        if not self.temperature > 0:
-            raise InputError(f"temperature must be above 0, got {self.temperature}")
-        if not (np.isfinite(self.alpha) and self.alpha >= 0):
-            raise InputError(f"alpha must be a finite number of at least 0, got {self.alpha}")
+        for name in ("memory", "fresh", "warmup"):
+            whole(name, getattr(self, name))
+        number("temperature", self.temperature, above=0)
+        number("alpha", self.alpha, least=0)
 
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> SRNS:
         users = np.arange(train.n_users, dtype=np.int32)
         items, _ = UniformDraw().draw(users, self.memory, train=train, rng=rng)
-        history = np.full((train.n_users, self.memory, SNAPSHOTS), np.nan, dtype=np.float32)
-        positives = np.full((len(train), SNAPSHOTS), np.nan, dtype=np.float32)
-        return replace(self, state=Memory(items, history, positives, train))
+        nothing = np.empty((SNAPSHOTS, 0, 0), dtype=np.float32)
+        return replace(self, state=Memory(items, nothing, nothing, np.zeros(1, dtype=np.int64)))
 
     def rule(self, batch: Batch) -> FromMemory:
         state = prepared(self.state)
+        state.fit_to(batch.scorer)
         alpha = self.alpha * min(1.0, (batch.epoch - 1) / self.warmup)
-        return FromMemory(state.items, state.item_scores, state.positive_scores, alpha, float(self.temperature))
+        n_past = min(SNAPSHOTS, int(state.epochs[0]))
+        return FromMemory(state.items, state.past_users, state.past_items, n_past, alpha, float(self.temperature))
 
     def width(self, n_items: int) -> int:
         return 2 * (self.memory + self.fresh)
@@ -78,26 +81,16 @@ class SRNS(RuleSampler):
 
     def end_epoch(self, epoch: int, scorer: Scorer) -> None:
         state = prepared(self.state)
+        state.fit_to(scorer)
         slot = (epoch - 1) % SNAPSHOTS
-        users = np.arange(len(state.items))
-        for part in np.array_split(users, 1 + state.items.size // CHUNK):
-            scores = scorer.score(part, np.maximum(state.items[part], 0))
-            state.item_scores[part, :, slot] = np.where(state.items[part] >= 0, scores, np.nan)
-        train = state.train
-        for part in np.array_split(np.arange(len(train)), 1 + len(train) // CHUNK):
-            scores = scorer.score(train.users[part], train.indices[part, None])
-            state.positive_scores[part, slot] = scores[:, 0]
+        state.past_users[slot], state.past_items[slot] = scorer.embeddings()
+        state.epochs[0] = epoch
 
     def state_dict(self) -> dict[str, np.ndarray]:
         state = prepared(self.state)
-        return {
-            "items": state.items,
-            "item_scores": state.item_scores,
-            "positive_scores": state.positive_scores,
-        }
+        return {"items": state.items, "users": state.past_users, "past": state.past_items, "epochs": state.epochs}
 
-    def load_state_dict(self, saved: Mapping[str, np.ndarray]) -> None:
-        state = prepared(self.state)
-        state.items[:] = saved["items"]
-        state.item_scores[:] = saved["item_scores"]
-        state.positive_scores[:] = saved["positive_scores"]
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        own = prepared(self.state)
+        own.items[:], own.epochs[:] = state["items"], state["epochs"]
+        own.past_users, own.past_items = state["users"].copy(), state["past"].copy()

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bayesneg.checks import number
 from bayesneg.data.interactions import Interactions
-from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, CandidateDraw, RuleSampler
 from bayesneg.kernels.rules import Draws, TakeFirst
-from bayesneg.sampling.candidates import UniformDraw, no_numbers, prepared
+from bayesneg.sampling.candidates import UniformDraw, drawn_by, no_numbers, prepared
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class RNS(RuleSampler):
         return 1
 
     def draws(self, batch: Batch) -> Draws:
-        candidates, sizes = self.draw.draw(batch.users, 1, train=batch.train, rng=batch.rng)
+        candidates, sizes = drawn_by(self.draw, batch, 1)
         return Draws(candidates, sizes, no_numbers(len(sizes)), no_numbers(len(sizes)))
 
 
@@ -65,8 +65,7 @@ class PNS(RuleSampler):
     tables: PopularityTables | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.power) and self.power >= 0):
-            raise InputError(f"power must be a finite number of at least 0, got {self.power}")
+        number("power", self.power, least=0)
 
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> PNS:
         return replace(self, tables=PopularityTables.of(train, self.power))
