@@ -40,6 +40,11 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet -c constraints.txt -e .
 	@touch $@
 
+# the tests cover the torch models as well
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,torch]'
+	@touch $@
+
 $(VENV)/.installed-%: $(VENV)/.installed
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[$*]'
 	@touch $@

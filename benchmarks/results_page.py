@@ -3,7 +3,8 @@
     python benchmarks/results_page.py            write both
     python benchmarks/results_page.py --check    exit 1 if either is not what the files give
 
-Every number is read from results/quality_ml100k.json and results/bench_epoch.json; the paper's are in PAPER below.
+Every number is read from results/quality_ml100k.json and results/bench_epoch.json, and where they exist from the result
+files of LightGCN (lightgcn_sections.py); the paper's are in PAPER below and in paper_table2.csv.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
+import lightgcn_sections
 from bayesneg.evaluation.intervals import mean_interval, paired_difference
 
 HERE: Final = Path(__file__).parent
@@ -77,6 +79,7 @@ def page(quality: dict[str, Any], speed: dict[str, Any]) -> str:
         *_negatives(runs),
         *_leaky(runs),
         *_speed(speed),
+        *lightgcn_sections.sections(),
         *_how(quality, speed),
     ]
     return "\n\n".join(parts) + "\n"

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+# the tests run on every core already; threads of torch and BLAS on top would wait for each other
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 
 @pytest.fixture
 def real_data() -> Path:
@@ -15,3 +18,19 @@ def real_data() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("BAYESNEG_DATA names no folder of real datasets")
     return Path(folder)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests marked ``gpu`` run where torch sees a GPU and are skipped, with the reason, elsewhere."""
+    if any("gpu" in item.keywords for item in items) and not _sees_gpu():
+        for item in items:
+            if "gpu" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason="torch sees no CUDA GPU"))
+
+
+def _sees_gpu() -> bool:
+    try:
+        import torch
+    except ImportError:
+        return False
+    return torch.cuda.is_available()

@@ -27,7 +27,13 @@ MAY_IMPORT = {
     "cli": {"data", "evaluation", "experiments", "progress", "report", "runs", "training"},
 }
 OPEN = {"errors", "seeding", "checks"}
-HOMES = {"numba": {"kernels"}, "matplotlib": {"report"}, "typer": {"cli"}, "pydantic": {"experiments"}}
+HOMES = {
+    "numba": {"kernels"},
+    "torch": {"kernels", "models"},
+    "matplotlib": {"report"},
+    "typer": {"cli"},
+    "pydantic": {"experiments"},
+}
 
 
 def imports(path: Path, *, typing_too: bool = False) -> set[str]:

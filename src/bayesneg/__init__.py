@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from bayesneg.interfaces import Batch as Batch
     from bayesneg.interfaces import NegativeSampler as NegativeSampler
     from bayesneg.interfaces import Prior as Prior
+    from bayesneg.models.lightgcn import LightGCN as LightGCN
+    from bayesneg.models.lightgcn import TorchMF as TorchMF
     from bayesneg.models.mf import MF as MF
+    from bayesneg.models.own import TorchModel as TorchModel
     from bayesneg.report.html import write_report as write_report
     from bayesneg.runs.run import Run as Run
     from bayesneg.runs.run import load_run as load_run
@@ -62,7 +65,9 @@ _HOMES = {
     "bayesneg.evaluation.ranking": ("evaluate",),
     "bayesneg.experiments.compare": ("compare",),
     "bayesneg.interfaces": ("NO_NEGATIVE", "Batch", "NegativeSampler", "Prior"),
+    "bayesneg.models.lightgcn": ("LightGCN", "TorchMF"),
     "bayesneg.models.mf": ("MF",),
+    "bayesneg.models.own": ("TorchModel",),
     "bayesneg.report.html": ("write_report",),
     "bayesneg.runs.run": ("Run", "load_run"),
     "bayesneg.sampling.aobpr": ("AOBPR",),

@@ -20,7 +20,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -173,6 +173,7 @@ class Sampled(NamedTuple):
     info: np.ndarray  # (B,) float32, 1 − σ(x_positive − x_negative) at the moment of choice
 
 
+@runtime_checkable
 class Learner(Scorer, Protocol):
     """A model in training."""
 
@@ -185,6 +186,14 @@ class Learner(Scorer, Protocol):
     def state_dict(self) -> dict[str, np.ndarray]: ...
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None: ...
+
+    def is_finite(self) -> bool:
+        """False once training has left the finite numbers."""
+        ...
+
+    def frozen(self) -> Scorer:
+        """A scorer that stays as the model is now."""
+        ...
 
 
 class Model(Protocol):

@@ -20,7 +20,6 @@ from bayesneg.errors import DivergedError, InputError
 from bayesneg.evaluation import ranking
 from bayesneg.evaluation.sampling_quality import SamplingQuality
 from bayesneg.interfaces import Learner, Model, NegativeSampler
-from bayesneg.models.embedding import EmbeddingScorer
 from bayesneg.progress import epoch_bar
 from bayesneg.runs import folder as files
 from bayesneg.runs.record import RunRecord, data_facts, describe, jsonable, settings_text, versions
@@ -121,7 +120,7 @@ class _Training:
     lines: list[EpochLine] = field(default_factory=list)
     best_epoch: int = 0
     best_value: float = -np.inf
-    best: dict[str, np.ndarray] = field(default_factory=dict)  # vectors of the best epoch
+    best: dict[str, np.ndarray] = field(default_factory=dict)  # the learner at the best epoch
 
     def __post_init__(self) -> None:
         self.quality = SamplingQuality(self.split)
@@ -157,16 +156,15 @@ class _Training:
             value = self._ndcg("validation", k)
             found[f"validation_ndcg@{k}"] = value
             if self.select == "best" and value > self.best_value:
-                vectors = self.learner.embeddings()
                 self.best_epoch, self.best_value = self.epoch, value
-                self.best = {"users": vectors.users.copy(), "items": vectors.items.copy()}
+                self.best = {key: array.copy() for key, array in self.learner.state_dict().items()}
         return found
 
     def _ndcg(self, part: str, k: int) -> float:
         return ranking.evaluate(self.learner, self.split, k=k, part=part, metrics="ndcg").mean[f"ndcg@{k}"]
 
     def _check_finite(self) -> None:
-        if not all(np.isfinite(vectors).all() for vectors in self.learner.embeddings()):
+        if not self.learner.is_finite():
             raise DivergedError(
                 f"training diverged in epoch {self.epoch}: the factors are no longer finite numbers; "
                 "lower learning_rate, or regularization if that is large"
@@ -233,12 +231,13 @@ class _Keeper:
             files.remove(self.folder)
 
     def finish(self, training: _Training, record: RunRecord) -> Run:
-        vectors = training.learner.embeddings()
-        reported, best = training.epoch, training.best
-        if training.select == "best" and best:
-            reported, vectors = training.best_epoch, type(vectors)(best["users"], best["items"])
-        scorer = EmbeddingScorer(vectors.users.copy(), vectors.items.copy())
-        run = Run(scorer, training.split, replace(record, epochs=training.lines, reported_epoch=reported))
+        reported = training.epoch
+        if training.select == "best" and training.best:
+            reported = training.best_epoch
+            training.learner.load_state_dict(training.best)
+        run = Run(
+            training.learner.frozen(), training.split, replace(record, epochs=training.lines, reported_epoch=reported)
+        )
         report = run.evaluate()
         if self.folder is not None:
             run.save_result(self.folder, report)

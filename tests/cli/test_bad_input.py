@@ -28,7 +28,7 @@ OPTIONS = {
     "set to text": (["--set", "dim=wide"], ["dim=wide", "integer"]),
     "no candidates": (["--set", "candidates=0"], ["candidates", "at least 1", "0"]),
     "schedule": (["--set", "weight=square/2"], ["weight", "linear/START/RATE/FLOOR", "square/2"]),
-    "learning rate": (["--set", "learning_rate=nan"], ["learning_rate must be a positive number, got nan"]),
+    "learning rate": (["--set", "learning_rate=nan"], ["learning_rate must be a number above 0, got nan"]),
     "model": (["--model", "lightgcm"], ["'lightgcm' is no model", "mf"]),
     "no epochs": (["--epochs", "0"], ["epochs", "at least 1", "0"]),
     "negative epochs": (["--epochs", "-2"], ["epochs", "at least 1", "-2"]),

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-WHOLE = ("weights.safetensors", "metrics.json", "per_user.parquet", "checkpoint.safetensors")
+WHOLE = ("weights.safetensors", "metrics.json", "per_user.parquet")
 START = "import sys; from bayesneg.cli import main; main(sys.argv[1:])"
 
 

@@ -42,10 +42,23 @@ SAMPLERS = {
     "a user's own": Hardest(),
 }
 
+MODELS = {
+    "mf": bn.MF(dim=4),
+    "lightgcn": bn.LightGCN(dim=4, device="cpu"),
+    "torch-mf": bn.TorchMF(dim=4, device="cpu"),
+}
+
 
 @pytest.fixture(params=SAMPLERS, ids=str)
 def sampler(request):
     return SAMPLERS[request.param]
+
+
+@pytest.fixture(params=MODELS, ids=str)
+def model(request):
+    if request.param != "mf":
+        pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
+    return MODELS[request.param]
 
 
 def world(seed: int = 0):
@@ -127,8 +140,8 @@ def test_state_can_be_saved_and_taken_up(sampler):
     np.testing.assert_array_equal(begun.sample(batches[0]), taken_up.sample(batches[1]))
 
 
-def test_works_in_fit(sampler):
+def test_works_in_fit_with_every_model(sampler, model):
     split = bn.split(bn.synthetic(40, 50, seed=0), test=0.2, seed=0)
-    run = bn.fit(bn.MF(dim=4), split, sampler, epochs=3, progress=False)
+    run = bn.fit(model, split, sampler, epochs=3, progress=False)
     assert [line["epoch"] for line in run.record.epochs] == [1, 2, 3]
     assert np.isfinite(run.evaluate(k=5).mean["ndcg@5"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 
 import bayesneg as bn
@@ -15,7 +17,9 @@ from bayesneg.experiments.spec import (
     parse_samplers,
     schedule,
     sort_settings,
+    with_device,
 )
+from bayesneg.models import torch_settings
 from worlds import interactions
 
 
@@ -69,10 +73,49 @@ def test_the_defaults_shown_are_those_of_the_sampler(split, name):
     assert spelled.build(split) == SamplerSpec(name, {}).build(split)
 
 
-def test_the_defaults_shown_are_those_of_the_model():
+def test_the_defaults_shown_are_those_of_the_model(monkeypatch):
+    monkeypatch.setattr(torch_settings, "find_spec", lambda name: True)  # torch is not needed for settings
     for name, (build, options, _) in MODELS.items():
         shown = {key: item.default for key, item in options.model_fields.items() if item.default is not None}
         assert build_model(name, shown) == build()
+
+
+def test_every_setting_of_a_model_can_be_given():
+    for build, options, _ in MODELS.values():
+        assert {item.name for item in fields(build) if item.init} - {"layers"} == set(options.model_fields) - {"layers"}
+    assert "layers" in MODELS["lightgcn"][1].model_fields  # and is what tells lightgcn from torch-mf
+
+
+def test_a_device_is_a_setting_of_the_models_that_have_one():
+    assert with_device({"dim": "4"}, "lightgcn", "cuda") == {"dim": "4", "device": "cuda"}
+    assert with_device({}, "torch-mf", "cpu") == {"device": "cpu"}
+    assert with_device({}, "mf", "auto") == with_device({}, "mf", "cpu") == with_device({}, "lightgcn", None) == {}
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "device", "expected"),
+    [
+        ("mf", {}, "cuda", "model mf runs on the CPU; drop --device, or use --model lightgcn or torch-mf"),
+        ("mf", {}, "gpu", "--device must be auto, cpu or cuda, got 'gpu'"),
+        ("lightgcn", {}, "", "--device must be auto, cpu or cuda, got ''"),
+        ("lightgcn", {"device": "cpu"}, "cuda", "given twice, by --device and by --set device"),
+    ],
+)
+def test_a_device_that_cannot_be_is_refused(model, settings, device, expected):
+    with pytest.raises(InputError) as error:
+        with_device(settings, model, device)
+    assert expected in str(error.value)
+
+
+def test_a_model_that_needs_torch_says_so_before_any_data_is_read(monkeypatch):
+    monkeypatch.setattr(torch_settings, "find_spec", lambda name: None)
+    for name in ("lightgcn", "torch-mf"):
+        with pytest.raises(InputError) as error:
+            build_model(name, {})
+        assert f"model {name} needs torch, which is not installed; run: pip install 'bayesneg[torch]'" in str(
+            error.value
+        )
+    assert build_model("mf", {}) == bn.MF()
 
 
 def test_every_setting_is_explained():

@@ -196,7 +196,7 @@ def early_proofs(rule, drawn, batch) -> int:
     x = np.empty(train.n_items + scoring.TILE, np.float32)
     found = 0
     for b, (user, positive) in enumerate(zip(batch.users, batch.positives, strict=True)):
-        example = sequential.Example(b, user, positive, train.indptr[user], train.indptr[user + 1])
+        example = sequential.Example(b, user, positive, train.indptr[user], train.indptr[user + 1], True)
         promising = sequential.most_promising(drawn.candidates[b], drawn.priors[b], rule, example, factors, x)
         found += sequential.sweep(promising, rule.over_all, example, factors, x)
     return found

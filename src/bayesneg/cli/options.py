@@ -15,7 +15,19 @@ from bayesneg.errors import InputError
 
 READING, SPLITTING, TRAINING = "Reading DATA", "Holding out", "Training"
 
-Model = Annotated[str, typer.Option(metavar="NAME", help="mf, matrix factorization", rich_help_panel=TRAINING)]
+Model = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="mf, or with the extra torch: lightgcn, torch-mf", rich_help_panel=TRAINING),
+]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|cpu|cuda",
+        help="where a torch model trains; auto takes a GPU if there is one",
+        show_default="auto",
+        rich_help_panel=TRAINING,
+    ),
+]
 Epochs = Annotated[int, typer.Option(help="passes over the training interactions", rich_help_panel=TRAINING)]
 EvaluateEvery = Annotated[
     int, typer.Option(help="rank and record every so many epochs, and after the last", rich_help_panel=TRAINING)

@@ -36,7 +36,7 @@ def _block(title: str, lines: list[tuple[str, str]]) -> str:
         [
             title,
             *(
-                textwrap.fill(text, WIDTH, initial_indent=f"  {name:<16}", subsequent_indent=indent)
+                textwrap.fill(text, WIDTH, initial_indent=f"  {name:<15} ", subsequent_indent=indent)
                 for name, text in lines
             ),
         ]

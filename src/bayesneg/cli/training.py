@@ -28,6 +28,7 @@ def train(
     ] = "bns",
     settings: opt.Settings = None,
     model: opt.Model = "mf",
+    device: opt.Device = None,
     epochs: opt.Epochs = 100,
     seed: Annotated[
         int, typer.Option(help="of the initial vectors, the order and every draw", rich_help_panel=opt.TRAINING)
@@ -46,16 +47,17 @@ def train(
     Examples:
       bayesneg train synthetic --sampler bns --epochs 30
       bayesneg train ml-100k --set candidates=10 --out runs/bns
+      bayesneg train ml-100k --model lightgcn --device cuda
       bayesneg train clicks.csv --user-column customer --sampler dns --json
     """
-    from bayesneg.experiments.spec import SamplerSpec, build_model, sort_settings
+    from bayesneg.experiments.spec import SamplerSpec, build_model, sort_settings, with_device
     from bayesneg.progress import epoch_bar
     from bayesneg.training import fit
 
     if resume and out is None:
         raise InputError("--resume needs --out, the folder of the run to go on with")
     for_model, (spec,) = sort_settings(settings or (), model, [SamplerSpec.parse(sampler)])
-    built = build_model(model, for_model)
+    built = build_model(model, with_device(for_model, model, device))
     selection = splitting.selection
     split = splitting.split(reading)
     with resumable(out) as stopping, epoch_bar(not quiet, spec.label, epochs) as show:
@@ -94,11 +96,12 @@ def compare(
     seeds: Annotated[int, typer.Option(help="runs per sampler, seeds 0, 1, …", rich_help_panel=opt.TRAINING)] = 5,
     settings: opt.Settings = None,
     model: opt.Model = "mf",
+    device: opt.Device = None,
     epochs: opt.Epochs = 100,
     evaluate_every: opt.EvaluateEvery = 1,
     jobs: Annotated[
         int | None,
-        typer.Option(help="runs at a time", show_default="one per core", rich_help_panel=opt.TRAINING),
+        typer.Option(help="runs at a time", show_default="one per core; on a GPU 1", rich_help_panel=opt.TRAINING),
     ] = None,
     report: Annotated[Path, typer.Option(help="the HTML report to write")] = Path("report.html"),
     out: Annotated[Path | None, typer.Option(help="folder for one run folder per sampler and seed")] = None,
@@ -117,14 +120,14 @@ def compare(
       bayesneg compare clicks.csv --samplers dns,dns:candidates=5 --out runs
     """
     from bayesneg.experiments.compare import compare as run_all
-    from bayesneg.experiments.spec import build_model, parse_samplers, sort_settings
+    from bayesneg.experiments.spec import build_model, parse_samplers, sort_settings, with_device
     from bayesneg.report.html import write_report
 
     if resume and out is None:
         raise InputError("--resume needs --out, the folder of the runs to go on with")
     opt.check_file(report, "--report")
     for_model, specs = sort_settings(settings or (), model, parse_samplers(samplers))
-    built = build_model(model, for_model)
+    built = build_model(model, with_device(for_model, model, device))
     labels = [spec.label for spec in specs]
     if twice := {label for label in labels if labels.count(label) > 1}:
         raise InputError(f"--samplers has {min(twice)} twice; give each once, or with other settings")

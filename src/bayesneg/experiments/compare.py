@@ -15,6 +15,7 @@ from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.interfaces import Model, NegativeSampler
 from bayesneg.models.mf import MF
+from bayesneg.models.torch_settings import TorchSettings, require_torch
 from bayesneg.progress import cell_bars
 from bayesneg.runs import folder as files
 from bayesneg.runs.record import RunRecord
@@ -43,7 +44,8 @@ def compare(
         model: ``MF()`` unless given.
         seeds: how many (0, 1, …) or which.
         epochs, select, evaluate_every: as in :func:`bayesneg.fit`.
-        jobs: runs at a time, as many as there are cores unless given; never changes a number but the seconds.
+        jobs: runs at a time, as many as there are cores unless given, and one on a GPU; never changes a number but
+            the seconds.
         out: a folder that gets one run folder per cell.
         resume: keep the finished cells in ``out`` and go on with the rest.
         progress: a bar per sampler on stderr.
@@ -56,6 +58,7 @@ def compare(
     for name, count in (("epochs", epochs), ("evaluate_every", evaluate_every), ("jobs", 1 if jobs is None else jobs)):
         if count < 1:
             raise InputError(f"{name} must be at least 1, got {count}")
+    at_once = _at_once(model, jobs)
     cells = [(label, sampler, seed, _cell(out, label, seed)) for label, sampler in samplers.items() for seed in chosen]
     folders = [folder for *_, folder in cells if folder is not None]
     _check_places(folders, resume)
@@ -73,7 +76,7 @@ def compare(
             advance=advance,
             stop=stop,
         )
-        with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+        with ThreadPoolExecutor(at_once) as pool:
             try:
                 running = [pool.submit(one, *cell) for cell in cells]
                 _wait(running)
@@ -124,6 +127,19 @@ def _one(
         error.args = (f"{label}, seed {seed}: {error}",)
         raise
     return run.record
+
+
+def _at_once(model: object, jobs: int | None) -> int:
+    """How many runs share the machine; a GPU records the steps of one run at a time."""
+    if isinstance(model, TorchSettings):
+        require_torch(type(model).__name__)
+        from bayesneg.models.torch_learner import pick_device
+
+        if pick_device(model.device).type == "cuda":
+            if jobs is not None and jobs > 1:
+                raise InputError(f"jobs must be 1 on a GPU, which one run keeps busy, got {jobs}")
+            return 1
+    return jobs or os.cpu_count() or 1
 
 
 def _wait(running: Sequence[Future[RunRecord]]) -> None:

@@ -82,6 +82,31 @@ class MFOptions(Options):
     sampling_batch: int = Field(1, description="examples a sampler of your own answers at once")
 
 
+class TorchOptions(Options):
+    """What every model trained with torch can be told."""
+
+    dim: int = Field(32, description="length of the vectors")
+    init_scale: float = Field(0.1, description="standard deviation of the first vectors")
+    learning_rate: float = Field(0.01, description="first step size of Adam")
+    decay: float = Field(0.1, description="factor on the learning rate every decay_every epochs")
+    decay_every: int = Field(20, description="epochs between two cuts of the learning rate")
+    regularization: float = Field(1e-5, description="strength of the penalty")
+    penalty: Literal["weight_decay", "batch"] = Field(
+        "weight_decay", description="weight_decay (on all parameters) or batch (on the vectors of the batch)"
+    )
+    scale_regularization: bool = Field(True, description="multiply regularization by 128 / batch_size")
+    batch_size: int = Field(128, description="examples per step")
+    shuffle: Literal["once", "epoch"] = Field(
+        "epoch", description="once (one order of examples) or epoch (a new one each)"
+    )
+    chunk: int = Field(1 << 24, description="scores held at once where a sampler looks at the whole catalogue")
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="the same as --device")
+
+
+class LightGCNOptions(TorchOptions):
+    layers: int = Field(1, description="times the vectors are smoothed over the graph")
+
+
 def assignments(parts: Iterable[str], where: str) -> dict[str, str]:
     """``["dim=8"]`` → ``{"dim": "8"}``."""
     found: dict[str, str] = {}

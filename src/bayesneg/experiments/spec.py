@@ -17,6 +17,7 @@ from bayesneg.experiments.settings import (
     AOBPROptions,
     BNSOptions,
     DNSOptions,
+    LightGCNOptions,
     MFOptions,
     NoOptions,
     Options,
@@ -24,13 +25,16 @@ from bayesneg.experiments.settings import (
     PosteriorOptions,
     Settings,
     SRNSOptions,
+    TorchOptions,
     WarmStartOptions,
     assignments,
     check_known,
     checked,
 )
 from bayesneg.interfaces import Model, NegativeSampler, Prior
+from bayesneg.models.lightgcn import LightGCN, TorchMF
 from bayesneg.models.mf import MF
+from bayesneg.models.torch_settings import TorchSettings, require_torch
 from bayesneg.sampling.aobpr import AOBPR
 from bayesneg.sampling.bns import BNS, Posterior
 from bayesneg.sampling.dns import DNS
@@ -91,8 +95,11 @@ SAMPLERS: dict[str, Named] = {
     "optimal": Named(_bns, BNSOptions, "h*, BNS over every unobserved item", {"candidates": "all"}),
 }
 MODELS: dict[str, tuple[Callable[..., Model], type[Options], str]] = {
-    "mf": (MF, MFOptions, "matrix factorization, per-example SGD"),
+    "mf": (MF, MFOptions, "matrix factorization, per-example SGD, compiled, on the CPU"),
+    "lightgcn": (LightGCN, LightGCNOptions, "vectors smoothed over the graph of who chose what; torch, CPU or GPU"),
+    "torch-mf": (TorchMF, TorchOptions, "matrix factorization in mini-batches; torch, CPU or GPU"),
 }
+DEVICES = ("auto", "cpu", "cuda")
 
 
 @dataclass(frozen=True)
@@ -159,7 +166,25 @@ def parse_samplers(text: str) -> list[SamplerSpec]:
 def build_model(name: str, settings: Settings) -> Model:
     check_known(name, MODELS, "model")
     build, options, _ = MODELS[name]
-    return build(**checked(options, settings, f"model {name}"))
+    model = build(**checked(options, settings, f"model {name}"))
+    if isinstance(model, TorchSettings):
+        require_torch(f"model {name}")  # before any data is read
+    return model
+
+
+def with_device(settings: Settings, model: str, device: str | None) -> Settings:
+    """The model's settings with ``--device``, where it is given."""
+    if device is None:
+        return settings
+    if device not in DEVICES:
+        raise InputError(f"--device must be {', '.join(DEVICES[:-1])} or {DEVICES[-1]}, got {device!r}")
+    if "device" in settings:
+        raise InputError("the device is given twice, by --device and by --set device=…; drop one")
+    if "device" in MODELS[model][1].model_fields:
+        return {**settings, "device": device}
+    if device == "cuda":
+        raise InputError(f"model {model} runs on the CPU; drop --device, or use --model lightgcn or torch-mf")
+    return settings
 
 
 def sort_settings(

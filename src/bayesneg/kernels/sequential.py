@@ -1,6 +1,6 @@
 """A block of per-example SGD with the choice of the negative inside, compiled once per kind of rule.
 
-``train_block`` and ``learn_given`` are the entry points.
+``train_block``, ``learn_given`` and ``choose_block`` are the entry points.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ class Example(NamedTuple):
     positive: int
     start: int  # the user's items are indices[start:stop]
     stop: int
+    refresh: bool  # whether a rule with a memory renews it after this choice
 
 
 # ------------------------------------------------------------------------------------------ one choice, by rule
@@ -133,7 +134,8 @@ def _from_memory(rule, draws, example, indices, factors, x):  # type: ignore[no-
             fresh[n_fresh] = item
             x[size + n_fresh] = dot(w, factors.items[item])
             n_fresh += 1
-    refresh_memory(memory, fresh[:n_fresh], x[: size + n_fresh], rule.temperature, draws.uniforms[b])
+    if example.refresh:
+        refresh_memory(memory, fresh[:n_fresh], x[: size + n_fresh], rule.temperature, draws.uniforms[b])
     return chosen
 
 
@@ -265,7 +267,7 @@ def step(
     return gradient
 
 
-def _entry_points(digest: int) -> tuple[Callable[..., None], Callable[..., None]]:
+def _entry_points(digest: int) -> tuple[Callable[..., None], Callable[..., None], Callable[..., None]]:
     @entry_point
     def train_block(  # type: ignore[no-untyped-def]
         rule, users, positives, draws, indptr, indices, factors, rate, decay, simultaneous, negatives, infos
@@ -278,7 +280,7 @@ def _entry_points(digest: int) -> tuple[Callable[..., None], Callable[..., None]
             negatives[b], infos[b] = -1, 0.0
             if draws.sizes[b] == 0:
                 continue
-            example = Example(b, user, i, indptr[user], indptr[user + 1])
+            example = Example(b, user, i, indptr[user], indptr[user + 1], True)
             j = choose(rule, draws, example, indices, factors, x)
             if j < 0:
                 continue
@@ -297,7 +299,25 @@ def _entry_points(digest: int) -> tuple[Callable[..., None], Callable[..., None]
                 w, h_i, h_j = factors.users[users[b]], factors.items[positives[b]], factors.items[negatives[b]]
                 infos[b] = step(w, h_i, h_j, rate, decay, simultaneous)
 
-    return train_block, learn_given
+    @entry_point
+    def choose_block(rule, users, positives, draws, firsts, indptr, indices, factors, negatives):  # type: ignore[no-untyped-def]
+        """The choices of a whole batch on one state of the model, for a learner that takes its steps elsewhere.
+
+        ``firsts`` are the examples that renew their user's memory once all have chosen; empty without a memory.
+        """
+        x = np.empty(len(factors.items) + draws.candidates.shape[1] + TILE + digest * 0, dtype=np.float32)
+        for b in range(len(users)):
+            negatives[b] = -1
+            if draws.sizes[b] > 0:
+                start, stop = indptr[users[b]], indptr[users[b] + 1]
+                example = Example(b, users[b], positives[b], start, stop, False)
+                negatives[b] = choose(rule, draws, example, indices, factors, x)
+        for b in firsts:
+            if draws.sizes[b] > 0:
+                start, stop = indptr[users[b]], indptr[users[b] + 1]
+                choose(rule, draws, Example(b, users[b], positives[b], start, stop, True), indices, factors, x)
+
+    return train_block, learn_given, choose_block
 
 
-train_block, learn_given = _entry_points(DIGEST)
+train_block, learn_given, choose_block = _entry_points(DIGEST)

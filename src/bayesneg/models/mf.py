@@ -18,8 +18,9 @@ import numpy as np
 from bayesneg.checks import number, one_of, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.interfaces import NO_NEGATIVE, Batch, NegativeSampler, RuleSampler, Sampled
+from bayesneg.interfaces import Batch, NegativeSampler, RuleSampler, Sampled
 from bayesneg.kernels.rules import Draws, Rule
+from bayesneg.models.answers import checked_negatives
 from bayesneg.models.embedding import EmbeddingScorer
 
 if TYPE_CHECKING:
@@ -82,6 +83,12 @@ class MFLearner(EmbeddingScorer):
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         self.users[:], self.items[:] = state["users"], state["items"]
+
+    def is_finite(self) -> bool:
+        return bool(np.isfinite(self.users).all() and np.isfinite(self.items).all())
+
+    def frozen(self) -> EmbeddingScorer:
+        return EmbeddingScorer(self.users.copy(), self.items.copy())
 
     def train_epoch(
         self, sampler: NegativeSampler, *, epoch: int, order: np.ndarray, rng: np.random.Generator
@@ -158,26 +165,6 @@ class MFLearner(EmbeddingScorer):
                 sampled.info,
             )
             yield sampled
-
-
-def checked_negatives(negatives: np.ndarray, batch: Batch) -> np.ndarray:
-    """What a user's sampler answered, or an error that says what is wrong with it."""
-    items = np.asarray(negatives)
-    if items.shape != batch.users.shape or not np.issubdtype(items.dtype, np.integer):
-        raise InputError(
-            f"sample must return {len(batch.users)} item numbers, one for each pair of the batch, "
-            f"got {items.dtype} of shape {items.shape}"
-        )
-    if ((items < NO_NEGATIVE) | (items >= batch.train.n_items)).any():
-        raise InputError(f"sample must return item numbers from 0 to {batch.train.n_items - 1}, or -1 to skip a pair")
-    observed = (items >= 0) & batch.train.contains(batch.users, np.maximum(items, 0))
-    if observed.any():
-        first = int(np.flatnonzero(observed)[0])
-        raise InputError(
-            f"sample returned item {items[first]} for user {batch.users[first]}, who chose it in training; "
-            "a negative must be an item the user has not chosen"
-        )
-    return items
 
 
 def _nothing_yet(batch: Batch) -> Sampled:

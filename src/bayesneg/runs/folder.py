@@ -4,7 +4,7 @@ run.json              label, model, sampler, seed, split, data facts and fingerp
 epochs.jsonl          one line per epoch, appended as training goes
 metrics.json          test metrics of the reported epoch, with intervals over users
 per_user.parquet      the same, one row per user
-weights.safetensors   user and item vectors of the reported epoch
+weights.safetensors   user and item vectors of the reported epoch, or a score model's parameters
 users.parquet, items.parquet, split.parquet
                       raw identifiers by dense number, and every pair with its part
 checkpoint.safetensors
@@ -114,7 +114,7 @@ def write_lines(path: Path, values: Sequence[Any]) -> None:
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     from safetensors.numpy import save
 
-    whole = {key: np.ascontiguousarray(value) for key, value in arrays.items()}
+    whole = {key: np.asarray(value, order="C") for key, value in arrays.items()}
     write_whole(path, lambda part: part.write_bytes(save(whole)))
 
 

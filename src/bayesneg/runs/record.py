@@ -6,6 +6,7 @@ import hashlib
 import math
 import platform
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from importlib import metadata
 from types import BuiltinFunctionType, FunctionType
@@ -13,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from bayesneg import __version__
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
@@ -121,8 +123,12 @@ def _text(value: Any) -> str:
 
 
 def versions() -> dict[str, str]:
-    packages = ("bayesneg", "numpy", "numba", "scipy", "polars")
-    return {"python": platform.python_version(), **{name: metadata.version(name) for name in packages}}
+    """Of Python and of what computes the numbers, as far as it is installed."""
+    found = {"python": platform.python_version(), "bayesneg": __version__}
+    for name in ("numpy", "numba", "scipy", "polars", "torch"):
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def data_facts(split: Split, wanted: int) -> dict[str, Any]:

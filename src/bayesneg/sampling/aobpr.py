@@ -29,8 +29,8 @@ class FactorLists:
     clock: np.ndarray = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
 
     def fit_to(self, scorer: Scorer) -> None:
-        items = scorer.embeddings().items
-        if len(self.orders) != items.shape[1]:
+        if self.orders.size == 0:
+            items = scorer.embeddings().items
             self.orders = np.argsort(-items.T, axis=1, kind="stable").astype(np.int32)
             self.spreads = items.astype(np.float64).std(axis=0)
 

@@ -27,8 +27,8 @@ class Memory:
     epochs: np.ndarray  # (1,) int64, how many epoch ends were seen
 
     def fit_to(self, scorer: Scorer) -> None:
-        dim = scorer.embeddings().items.shape[1]
-        if self.past_users.shape[2] != dim:
+        if self.past_users.size == 0:
+            dim = scorer.embeddings().items.shape[1]
             self.past_users = np.zeros((SNAPSHOTS, scorer.n_users, dim), dtype=np.float32)
             self.past_items = np.zeros((SNAPSHOTS, scorer.n_items, dim), dtype=np.float32)
 

@@ -1,0 +1,281 @@
+"""The draws and choices of ``reference`` for a batch at once, in torch, on any device: same names, same answers.
+
+Everything is an array of a fixed shape, nothing loops over the batch, and the catalogue is scored in chunks of items,
+so that memory stays bounded. Formulas that are plain arithmetic are taken from ``reference`` as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from bayesneg.kernels.reference import counted_cdf, risk, unbias
+from bayesneg.kernels.rules import FACTOR_TRIES
+
+FEW = 16  # up to this many candidates F is counted by comparing, above it by sorting
+INFINITY = float("inf")
+
+
+class Rows(NamedTuple):
+    """Training pairs on a device: the items of user u are items[indptr[u]:indptr[u + 1]], ascending."""
+
+    indptr: Tensor  # (n_users + 1,) int64
+    items: Tensor  # (n,) int32
+    n_items: int
+
+    def counts(self, users: Tensor) -> Tensor:
+        return self.indptr[users + 1] - self.indptr[users]
+
+
+# ------------------------------------------------------------------------------------------------------------- draws
+
+
+def number_outside(rows: Rows, users: Tensor, ranks: Tensor) -> Tensor:
+    """The item at each rank (B, m) among those the user (B,) has not chosen, by binary search in the user's row."""
+    start = rows.indptr[users][:, None]
+    low, high = torch.zeros_like(ranks), rows.counts(users)[:, None].expand_as(ranks).clone()
+    longest = int((rows.indptr[1:] - rows.indptr[:-1]).max())
+    last = len(rows.items) - 1
+    for _ in range(max(1, longest).bit_length()):
+        middle = (low + high) // 2
+        beyond = rows.items[(start + middle).clamp(max=last)] - middle > ranks
+        open_ = low < high
+        high = torch.where(open_ & beyond, middle, high)
+        low = torch.where(open_ & ~beyond, middle + 1, low)
+    return ranks + low
+
+
+def uniform_candidates(rows: Rows, users: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
+    """Unobserved items (B, m) without replacement from uniforms (B, m), and how many of each row are valid (B,)."""
+    m = uniforms.shape[1]
+    n = rows.n_items - rows.counts(users)  # (B,)
+    left = (n[:, None] - torch.arange(m, device=n.device)).clamp(min=1)
+    ranks = (uniforms * left).long()  # (B, m): the k-th among what the first k leave
+    drawn = ranks[:, :1]  # ascending
+    taken = [ranks[:, 0]]
+    for k in range(1, m):
+        rank = ranks[:, k]
+        for place in range(k):
+            rank = rank + (drawn[:, place] <= rank)
+        taken.append(rank)
+        drawn = torch.cat([drawn, rank[:, None]], dim=1).sort(dim=1).values
+    ordered = torch.arange(m, device=n.device).expand(len(users), m)
+    ranks = torch.where((n <= m)[:, None], ordered, torch.stack(taken, dim=1))
+    sizes = n.clamp(max=m)
+    valid = ordered < sizes[:, None]
+    items = number_outside(rows, users, torch.where(valid, ranks, 0))
+    return torch.where(valid, items, -1), sizes
+
+
+# -------------------------------------------------------------------------------------------- scores of a catalogue
+
+
+class Pairs(NamedTuple):
+    """The observed pairs of a batch, flat, in a fixed number of places."""
+
+    examples: Tensor  # (P,) int32, which example of the batch; B where the place is empty
+    items: Tensor  # (P,) int32, of no meaning where the place is empty
+    total: Tensor  # () how many places are filled
+
+
+def observed_pairs(rows: Rows, starts: Tensor, counts: Tensor, capacity: int) -> Pairs:
+    """The rows of the batch's users begin at ``starts`` (B,) and have ``counts`` (B,) items, ``capacity`` at most."""
+    ends = counts.cumsum(0, dtype=torch.int32)
+    place = numbers(capacity, rows.items.device)
+    example = torch.searchsorted(ends, place, right=True, out_int32=True)  # (P,), B beyond the last
+    shift = torch.nn.functional.pad(starts.int() - ends + counts.int(), (0, 1))
+    where = (place + shift.index_select(0, example)).clamp(max=len(rows.items) - 1)
+    return Pairs(example, rows.items.index_select(0, where), ends[-1])
+
+
+@cache
+def numbers(n: int, device: torch.device) -> Tensor:
+    """0 … n−1 as int32, made once and kept: a recorded step reads it wherever it was when it was recorded."""
+    return torch.arange(n, dtype=torch.int32, device=device)
+
+
+def score_chunks(score: Callable[[int, int], Tensor], n_items: int, chunk: int) -> Iterator[tuple[int, Tensor]]:
+    """Scores (B, c) of consecutive items, each with the number of its first."""
+    for first in range(0, n_items, chunk):
+        yield first, score(first, min(first + chunk, n_items))
+
+
+def hide_all(scores: Tensor, pairs: Pairs) -> Tensor:
+    """Scores (B, n_items) of the whole catalogue, in place NaN, which compares as false, at the observed pairs."""
+    places = torch.add(pairs.items.long(), pairs.examples, alpha=scores.shape[1])
+    # an empty place repeats the first, which is observed: every example has at least its own positive, unless it only
+    # fills up the batch, and then it does not matter what is hidden
+    spare = places[0].clamp(max=scores.numel() - 1)
+    places = torch.where(numbers(len(places), places.device) < pairs.total, places, spare)
+    return scores.view(-1).index_fill_(0, places, float("nan")).view_as(scores)
+
+
+def hide(scores: Tensor, pairs: Pairs, first: int) -> Tensor:
+    """The chunk's scores (B, c) with NaN at the observed pairs that lie in it."""
+    n_examples, width = scores.shape
+    wide = torch.nn.functional.pad(scores, (0, 1))  # one column more for pairs of other chunks
+    filled = numbers(len(pairs.items), scores.device) < pairs.total
+    inside = filled & (pairs.items >= first) & (pairs.items < first + width)
+    places = pairs.examples.long().clamp(max=n_examples - 1) * (width + 1) + torch.where(
+        inside, pairs.items - first, width
+    )
+    return wide.view(-1).index_fill_(0, places, float("nan")).view(n_examples, width + 1)[:, :width]
+
+
+def count_at_most(scores: Tensor, x: Tensor) -> Tensor:
+    """#{scores ≤ x_l} (B, m) of scores (B, c) for each x (B, m), in integers; NaN never counts."""
+    if x.shape[1] <= FEW:
+        return (scores[:, None, :] <= x[:, :, None]).sum(dim=2)
+    ascending = scores.nan_to_num(nan=INFINITY, posinf=INFINITY, neginf=-INFINITY).sort(dim=1).values
+    counts = torch.searchsorted(ascending, x.contiguous(), right=True)
+    hidden = scores.isnan().sum(dim=1, keepdim=True)
+    return torch.where(x == INFINITY, counts - hidden, counts)
+
+
+# ----------------------------------------------------------------------------------------------------------- choices
+
+
+def info(x_positive: Tensor, x: Tensor) -> Tensor:
+    return 1.0 / (1.0 + torch.exp(x_positive.double() - x.double()))
+
+
+def choose_highest(x: Tensor, sizes: Tensor, top: int, uniforms: Tensor) -> Tensor:
+    """Position (B,) of one of the ``top`` highest of x (B, m), uniformly; the earlier position wins a tie."""
+    order = (
+        x.masked_fill(numbers(x.shape[1], x.device) >= sizes[:, None], -INFINITY)
+        .sort(dim=1, descending=True, stable=True)
+        .indices
+    )
+    among = torch.clamp(sizes, max=top)
+    return order.gather(1, (uniforms * among).long()[:, None])[:, 0]
+
+
+def choose_least_risk(
+    x: Tensor, x_positive: Tensor, counts: Tensor, n: Tensor, p: Tensor, weight: float | Tensor, sizes: Tensor
+) -> Tensor:
+    """Position (B,) of the candidate with the least risk; the lowest position wins a tie."""
+    F = counted_cdf(counts.double(), n.double()[:, None])
+    value = risk(info(x_positive[:, None], x), unbias(F, p), weight)
+    return _first_least(value, sizes)
+
+
+def choose_most_unbiased(counts: Tensor, n: Tensor, p: Tensor, sizes: Tensor) -> Tensor:
+    return _first_least(-unbias(counted_cdf(counts.double(), n.double()[:, None]), p), sizes)
+
+
+def _first_least(value: Tensor, sizes: Tensor) -> Tensor:
+    """The first position (B,) of the least valid value."""
+    beyond = numbers(value.shape[1], value.device) >= sizes[:, None]
+    return value.masked_fill(beyond, INFINITY).argmin(dim=1)
+
+
+def truncated_rank(uniforms: Tensor, scale: float, n: Tensor) -> Tensor:
+    span = torch.expm1(-n.double() / scale)
+    return torch.minimum((-scale * torch.log1p(uniforms * span)).long(), n - 1).clamp(min=0)
+
+
+def choose_at_rank(scores: Tensor, ranks: Tensor, most: int) -> Tensor:
+    """The item (B,) at each rank of scores (B, n_items), NaN where observed; ``most`` is at least every rank.
+
+    A selection of the highest gives the value at the rank; among equal values the lower item number comes first.
+    """
+    shown = scores.nan_to_num(nan=-INFINITY, posinf=INFINITY, neginf=-INFINITY)
+    highest = shown.topk(min(most + 1, scores.shape[1]), dim=1).values
+    value = highest.gather(1, ranks[:, None])
+    above = (shown > value).sum(dim=1)
+    equal = (scores == value).cumsum(dim=1)
+    return (equal <= (ranks - above)[:, None]).sum(dim=1).clamp(max=scores.shape[1] - 1)
+
+
+def choose_at_factor_rank(
+    w: Tensor, scale: float, orders: Tensor, spreads: Tensor, rows: Rows, users: Tensor, uniforms: Tensor
+) -> Tensor:
+    """The item (B,) at a drawn rank of a drawn factor's list; the first of eight draws that is no positive."""
+    n_items = orders.shape[1]
+    mass = (w.double().abs() * spreads).cumsum(dim=1)  # (B, d)
+    pairs = uniforms.view(len(w), FACTOR_TRIES, 2)
+    ranks = truncated_rank(pairs[:, :, 0], scale, torch.full_like(users, n_items)[:, None])  # (B, tries)
+    factors = torch.searchsorted(mass, (pairs[:, :, 1] * mass[:, -1:]).contiguous(), right=True).clamp(
+        max=w.shape[1] - 1
+    )
+    rising = w.gather(1, factors) > 0
+    items = orders[factors, torch.where(rising, ranks, n_items - 1 - ranks)].long()  # (B, tries)
+    free = ~contains(rows, users, items)
+    first = free.long().argmax(dim=1, keepdim=True)
+    chosen = items.gather(1, first)[:, 0]
+    stuck = ~free.any(dim=1)
+    if not bool(stuck.any()):
+        return chosen
+    return torch.where(stuck, _next_free(rows, users, orders, ranks[:, -1], factors[:, -1], rising[:, -1]), chosen)
+
+
+def _next_free(rows: Rows, users: Tensor, orders: Tensor, rank: Tensor, factor: Tensor, rising: Tensor) -> Tensor:
+    n_items = orders.shape[1]
+    item = torch.zeros_like(users)
+    waiting = torch.ones_like(rising)
+    for _ in range(n_items):
+        place = torch.where(rising, rank, n_items - 1 - rank)
+        item = torch.where(waiting, orders[factor, place].long(), item)
+        waiting = waiting & contains(rows, users, item[:, None])[:, 0]
+        if not bool(waiting.any()):
+            break
+        rank = (rank + 1) % n_items
+    return item
+
+
+def contains(rows: Rows, users: Tensor, items: Tensor) -> Tensor:
+    """True (B, m) where the item is in the user's row, by binary search."""
+    low, high = rows.indptr[users][:, None].expand_as(items), rows.indptr[users + 1][:, None].expand_as(items)
+    end, last = high, len(rows.items) - 1
+    for _ in range(max(1, len(rows.items)).bit_length()):
+        middle = (low + high) // 2
+        below = rows.items[middle.clamp(max=last)] < items
+        open_ = low < high
+        low = torch.where(open_ & below, middle + 1, low)
+        high = torch.where(open_ & ~below, middle, high)
+    return (low < end) & (rows.items[low.clamp(max=last)] == items)
+
+
+def choose_from_memory(
+    x: Tensor, x_positive: Tensor, past: Tensor, past_positive: Tensor, variance_weight: float | Tensor, sizes: Tensor
+) -> Tensor:
+    """Slot (B,) of greatest P_k + α_t · std(P_k); ``past`` (t, B, S), ``past_positive`` (t, B) are earlier scores."""
+    spread = info(past_positive[:, :, None], past).std(dim=0, correction=0) if len(past) else torch.zeros_like(x)
+    return _first_least(-(info(x_positive[:, None], x) + variance_weight * spread), sizes)
+
+
+def fresh_for_memory(candidates: Tensor, sizes: Tensor, memory: Tensor, size: int) -> Tensor:
+    """The first ``size`` valid candidates (B, size) that are not in the memory (B, S), −1 where there are fewer."""
+    places = torch.arange(candidates.shape[1], device=candidates.device)
+    wanted = (places < sizes[:, None]) & ~(candidates[:, :, None] == memory[:, None, :]).any(dim=2)
+    order = torch.where(wanted, places, places + candidates.shape[1]).sort(dim=1).indices[:, :size]
+    return torch.where(wanted.gather(1, order), candidates.gather(1, order), -1)
+
+
+def refreshed_memory(memory: Tensor, fresh: Tensor, x: Tensor, temperature: float, uniforms: Tensor) -> Tensor:
+    """Which of memory and fresh items (B, S + S2) stay: slot by slot the item (B, S), −1 where a slot is empty.
+
+    As many stay as the memory had, the largest of x/τ perturbed by Gumbel noise; those of the memory keep their slots
+    and newcomers fill the others, best first.
+    """
+    slots = memory.shape[1]
+    both = torch.cat([memory, fresh], dim=1)
+    valid = both >= 0
+    # the uniform numbers belong to the valid places in order, as the definition has no gaps
+    rank = (valid.cumsum(dim=1) - 1).clamp(min=0)
+    noise = -torch.log(-torch.log(uniforms.gather(1, rank).clamp(min=1e-300)))
+    keys = torch.where(valid, x.double() / temperature + noise, -INFINITY)
+    order = keys.sort(dim=1, descending=True, stable=True).indices
+    places = torch.arange(both.shape[1], device=both.device)
+    kept = torch.zeros_like(valid).scatter(1, order, places < (memory >= 0).sum(dim=1, keepdim=True))
+    stays = kept[:, :slots]
+    new = kept.gather(1, order) & (order >= slots)
+    newcomers = torch.where(new, places, places + both.shape[1]).sort(dim=1).indices
+    freed = ~stays & (memory >= 0)
+    which = (freed.cumsum(dim=1) - 1).clamp(min=0)
+    incoming = both.gather(1, order.gather(1, newcomers.gather(1, which)))
+    return torch.where(freed, incoming, memory)

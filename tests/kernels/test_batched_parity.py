@@ -1,0 +1,109 @@
+"""The torch kernels pick what the reference picks, on the same scores, priors and draws; also on a GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bayesneg as bn
+from bayesneg.kernels import reference
+from bayesneg.seeding import stream
+from worlds import batch_of, exact_scorer, random_interactions
+
+torch = pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
+
+from bayesneg.kernels import batched  # noqa: E402
+from bayesneg.kernels.batched_rules import DrawTensors, Examples, choose_batch  # noqa: E402
+from bayesneg.models.torch_state import FromScores, FromVectors  # noqa: E402
+from bayesneg.models.torch_steps import TorchSteps, first_of_its_user, highest_rank, on_device  # noqa: E402
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+SAMPLERS = {
+    "rns": bn.RNS(),
+    "pns": bn.PNS(),
+    "dns": bn.DNS(candidates=4),
+    "dns(m,n)": bn.DNS(candidates=6, top=3),
+    "dns of all": bn.DNS(candidates="all"),
+    "bns": bn.BNS(),
+    "bns, many candidates": bn.BNS(candidates=25),
+    "bns of all": bn.BNS(candidates="all"),
+    "bns over all items": bn.BNS(cdf_over="all", weight=1.0),
+    "bns, strong prior": bn.BNS(prior=bn.FlatPrior(0.5)),
+    "bns, certain prior": bn.BNS(prior=lambda users, items: (items % 2).astype(float)),
+    "posterior": bn.Posterior(),
+    "posterior of all": bn.Posterior(candidates="all"),
+    "aobpr": bn.AOBPR(scale=4.0),
+    "aobpr by factor": bn.AOBPR(scale=4.0, rank="factor"),
+    "srns": bn.SRNS(memory=3, fresh=5, warmup=2),
+}
+
+
+def rows_on(train, device):
+    indptr, items = (torch.from_numpy(a.copy()).to(device) for a in (train.indptr, train.indices))
+    return batched.Rows(indptr, items, train.n_items)
+
+
+def torch_choice(rule, drawn, batch, device, *, chunk=10**6, scores_only=False):
+    """What the torch kernels pick; what the rule remembers is written back, as a step does at an epoch's end."""
+    rows, vectors = rows_on(batch.train, device), batch.scorer.embeddings()
+    users, items = (torch.from_numpy(v.copy()).to(device) for v in vectors)
+
+    def tensor(array):
+        array = array.astype(np.int64) if np.issubdtype(array.dtype, np.integer) else array
+        return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+
+    which = tensor(batch.users)
+    examples = Examples(
+        which, tensor(batch.positives), rows.indptr[which], rows.counts(which),
+        tensor(first_of_its_user(batch.users)).long(),
+        DrawTensors(*(tensor(array) for array in drawn)), int(batch.train.counts[batch.users].sum()) + 3,
+        highest_rank(rule, drawn, batch.train.n_items), chunk,
+    )  # fmt: skip
+    state = FromScores(users[which] @ items.T) if scores_only else FromVectors(users, items, which)
+    there = on_device(rule, torch.device(device))
+    chosen = choose_batch(there, examples, rows, state).cpu().numpy()
+    TorchSteps.write_back(there, rule)
+    return chosen
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("scale", [1.0, 1e4, 0.0], ids=["plain", "huge", "all tied"])
+@pytest.mark.parametrize("most", [0.3, 1.0], ids=["sparse", "dense"])
+def test_torch_kernels_pick_what_the_reference_picks(name, scale, most, device):
+    for seed in range(3):
+        rng = np.random.default_rng([seed, 7])
+        train = random_interactions(rng, 12, 30, most=most)
+        scorer = exact_scorer(rng, 12, 30, scale=scale)
+        one, two = (SAMPLERS[name].prepare(train, rng=stream(seed, "memory")) for _ in range(2))
+        for epoch in (1, 2, 3):
+            batch = batch_of(train, scorer, stream(seed, "draws", epoch), size=60, epoch=epoch)
+            drawn = one.draws(batch)
+            expected = reference.choose_batch(one.rule(batch), drawn, batch)
+            chunk = 10**6 if epoch == 1 else 7  # items at a time
+            np.testing.assert_array_equal(torch_choice(two.rule(batch), drawn, batch, device, chunk=chunk), expected)
+            one.end_epoch(epoch, scorer)
+            two.end_epoch(epoch, scorer)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("m", [1, 3, 17, 40])
+def test_torch_candidates_are_the_reference_s(m, device):
+    rng = np.random.default_rng(m)
+    train = random_interactions(rng, 50, 40)
+    uniforms = rng.random((50, m))
+    rows, users = rows_on(train, device), torch.arange(50, device=device)
+    candidates, sizes = batched.uniform_candidates(rows, users, torch.from_numpy(uniforms).to(device))
+    for user in range(50):
+        expected = reference.uniform_candidates(train.row(user), 40, uniforms[user])
+        assert candidates[user, : int(sizes[user])].tolist() == expected
+
+
+def test_models_that_give_scores_only_choose_alike():
+    rng = np.random.default_rng(0)
+    train, scorer = random_interactions(rng, 12, 30, most=0.5), exact_scorer(rng, 12, 30)
+    sampler = bn.BNS().prepare(train, rng=rng)
+    batch = batch_of(train, scorer, stream(0, "draws"), size=50)
+    drawn = sampler.draws(batch)
+    one, two = (torch_choice(sampler.rule(batch), drawn, batch, "cpu", scores_only=only) for only in (False, True))
+    np.testing.assert_array_equal(one, two)
