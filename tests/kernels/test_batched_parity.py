@@ -8,6 +8,7 @@ import pytest
 import bayesneg as bn
 from bayesneg.kernels import reference
 from bayesneg.seeding import stream
+from rule_samplers import SAMPLERS
 from worlds import batch_of, exact_scorer, random_interactions
 
 torch = pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
@@ -18,24 +19,6 @@ from bayesneg.models.torch_state import FromScores, FromVectors  # noqa: E402
 from bayesneg.models.torch_steps import TorchSteps, first_of_its_user, highest_rank, on_device  # noqa: E402
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
-SAMPLERS = {
-    "rns": bn.RNS(),
-    "pns": bn.PNS(),
-    "dns": bn.DNS(candidates=4),
-    "dns(m,n)": bn.DNS(candidates=6, top=3),
-    "dns of all": bn.DNS(candidates="all"),
-    "bns": bn.BNS(),
-    "bns, many candidates": bn.BNS(candidates=25),
-    "bns of all": bn.BNS(candidates="all"),
-    "bns over all items": bn.BNS(cdf_over="all", weight=1.0),
-    "bns, strong prior": bn.BNS(prior=bn.FlatPrior(0.5)),
-    "bns, certain prior": bn.BNS(prior=lambda users, items: (items % 2).astype(float)),
-    "posterior": bn.Posterior(),
-    "posterior of all": bn.Posterior(candidates="all"),
-    "aobpr": bn.AOBPR(scale=4.0),
-    "aobpr by factor": bn.AOBPR(scale=4.0, rank="factor"),
-    "srns": bn.SRNS(memory=3, fresh=5, warmup=2),
-}
 
 
 def rows_on(train, device):

@@ -15,26 +15,8 @@ from bayesneg.kernels.rules import Draws
 from bayesneg.models import mf
 from bayesneg.models.embedding import EmbeddingScorer
 from bayesneg.seeding import stream
+from rule_samplers import SAMPLERS
 from worlds import batch_of, compiled_choice, exact_scorer, random_interactions
-
-SAMPLERS = {
-    "rns": bn.RNS(),
-    "pns": bn.PNS(),
-    "dns": bn.DNS(candidates=4),
-    "dns(m,n)": bn.DNS(candidates=6, top=3),
-    "dns of all": bn.DNS(candidates="all"),
-    "bns": bn.BNS(),
-    "bns, many candidates": bn.BNS(candidates=25),
-    "bns of all": bn.BNS(candidates="all"),
-    "bns over all items": bn.BNS(cdf_over="all", weight=1.0),
-    "bns, strong prior": bn.BNS(prior=bn.FlatPrior(0.5)),
-    "bns, certain prior": bn.BNS(prior=lambda users, items: (items % 2).astype(float)),
-    "posterior": bn.Posterior(),
-    "posterior of all": bn.Posterior(candidates="all"),
-    "aobpr": bn.AOBPR(scale=4.0),
-    "aobpr by factor": bn.AOBPR(scale=4.0, rank="factor"),
-    "srns": bn.SRNS(memory=3, fresh=5, warmup=2),
-}
 
 
 @pytest.mark.parametrize("name", SAMPLERS)

@@ -1,0 +1,24 @@
+"""Every rule and variant that has more than one execution; each must pick what the reference picks."""
+
+from __future__ import annotations
+
+import bayesneg as bn
+
+SAMPLERS = {
+    "rns": bn.RNS(),
+    "pns": bn.PNS(),
+    "dns": bn.DNS(candidates=4),
+    "dns(m,n)": bn.DNS(candidates=6, top=3),
+    "dns of all": bn.DNS(candidates="all"),
+    "bns": bn.BNS(),
+    "bns, many candidates": bn.BNS(candidates=25),
+    "bns of all": bn.BNS(candidates="all"),
+    "bns over all items": bn.BNS(cdf_over="all", weight=1.0),
+    "bns, strong prior": bn.BNS(prior=bn.FlatPrior(0.5)),
+    "bns, certain prior": bn.BNS(prior=lambda users, items: (items % 2).astype(float)),
+    "posterior": bn.Posterior(),
+    "posterior of all": bn.Posterior(candidates="all"),
+    "aobpr": bn.AOBPR(scale=4.0),
+    "aobpr by factor": bn.AOBPR(scale=4.0, rank="factor"),
+    "srns": bn.SRNS(memory=3, fresh=5, warmup=2),
+}
