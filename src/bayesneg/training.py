@@ -62,19 +62,7 @@ def fit(
         progress: a bar on a terminal's stderr (True), nothing (False), or a function called with each epoch's line.
     """
     _check(epochs=epochs, evaluate_every=evaluate_every, checkpoint_every=checkpoint_every)
-    chosen = _selection(select, split)
-    record = RunRecord(
-        label=label or settings_text(sampler),
-        seed=seed,
-        dataset=split.train.name,
-        sampler=type(sampler).__name__.lower(),
-        model=settings_text(model),
-        spec={"model": describe(model), "sampler": describe(sampler), "evaluate_every": evaluate_every},
-        versions=versions(),
-        data=data_facts(split, sampler.wanted(split.train.n_items)),
-        select=chosen,
-        uses_test_labels=sampler.uses_test_labels,
-    )
+    record = begun_record(model, split, sampler, seed=seed, select=select, evaluate_every=evaluate_every, label=label)
     seen = replace(split.train, truth=None)  # a sampler is never shown the truth behind the data
     training = _Training(
         model=model,
@@ -82,7 +70,7 @@ def fit(
         learner=model.start(seen, rng=stream(seed, "init")),
         sampler=sampler.prepare(seen, rng=stream(seed, "sampler")),
         seed=seed,
-        select=chosen,
+        select=record.select,
     )
     keeper = _Keeper.open(None if out is None else Path(out), resume, record, training, epochs)
     with epoch_bar(progress, record.label, epochs, done=training.epoch) as show:
@@ -104,6 +92,41 @@ def fit(
                 keeper.checkpoint(training)
             raise
     return keeper.finish(training, record)
+
+
+def begun_record(
+    model: Model,
+    split: Split,
+    sampler: NegativeSampler,
+    *,
+    seed: int,
+    select: str | None,
+    evaluate_every: int,
+    label: str | None,
+) -> RunRecord:
+    """What is known of a run before its first epoch."""
+    return RunRecord(
+        label=label or settings_text(sampler),
+        seed=seed,
+        dataset=split.train.name,
+        sampler=type(sampler).__name__.lower(),
+        model=settings_text(model),
+        spec={"model": describe(model), "sampler": describe(sampler), "evaluate_every": evaluate_every},
+        versions=versions(),
+        data=data_facts(split, sampler.wanted(split.train.n_items)),
+        select=_selection(select, split),
+        uses_test_labels=sampler.uses_test_labels,
+    )
+
+
+def check_resumable(folder: Path, record: RunRecord, epochs: int) -> None:
+    """An error unless the run in ``folder`` was begun as ``record`` says and has no more than ``epochs`` epochs."""
+    with files.reading(folder):
+        _check_same(files.read_head(folder), record, folder)
+        if (folder / files.CHECKPOINT).exists():
+            done = int(files.read_arrays(folder / files.CHECKPOINT)["progress"][0])
+            if done > epochs:
+                raise InputError(f"{folder} already holds {done} epochs; resume it with at least as many")
 
 
 @dataclass
@@ -204,13 +227,11 @@ class _Keeper:
             files.write_head(folder, record)
             files.write_split(folder, training.split)
             return cls(folder)
+        check_resumable(folder, record, epochs)
         with files.reading(folder):
-            _check_same(files.read_head(folder), record, folder)
             files.write_split(folder, training.split)  # a killed process may not have come so far
             if (folder / files.CHECKPOINT).exists():
                 training.load_state_dict(files.read_arrays(folder / files.CHECKPOINT))
-        if training.epoch > epochs:
-            raise InputError(f"{folder} already holds {training.epoch} epochs; resume it with at least as many")
         (folder / files.METRICS).unlink(missing_ok=True)  # the run is unfinished until it ends again
         files.write_lines(folder / files.EPOCHS, training.lines)
         return cls(folder, resumed=True)

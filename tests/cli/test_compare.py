@@ -107,3 +107,33 @@ def test_an_error_keeps_the_runs_that_were_finished_and_nothing_else(bayesneg, r
     options = ("--samplers", "rns,own.py:OutOfRange", "--jobs", 1, "--out", "runs", "-q")
     assert "OutOfRange, seed 0: " in compare(bayesneg, ratings, *options).error
     assert {path.name for path in (ratings.parent / "runs").iterdir()} == {"rns-seed0", "rns-seed1"}
+
+
+def test_an_oracle_is_marked_in_both_tables_and_can_be_resumed(bayesneg, ratings):
+    settings = ["compare", ratings, "--samplers", "rns,oracle", "--seeds", 1, "--epochs", 1, "--out", "runs", "-q"]
+    assert bayesneg(*settings).err.count("sees test labels") >= 2
+    assert bayesneg(*settings, "--resume").code == 0
+
+
+def test_no_run_is_touched_where_another_cannot_be_resumed(bayesneg, ratings):
+    def compare(samplers, epochs, *more):
+        place = ["--seeds", 1, "--epochs", epochs, "--out", "runs", "-q"]
+        return bayesneg("compare", ratings, "--samplers", samplers, *place, *more)
+
+    assert compare("rns", 1).code == 0
+    assert compare("dns", 3).code == 0
+    lines = ratings.parent / "runs" / "rns-seed0" / "epochs.jsonl"
+    before = lines.read_bytes()
+    assert "already holds 3 epochs" in compare("rns,dns", 2, "--resume").error
+    assert lines.read_bytes() == before
+
+
+def test_what_a_sampler_of_one_s_own_prints_stays_out_of_the_json(bayesneg, ratings):
+    (ratings.parent / "chatty.py").write_text(
+        "import numpy as np\nimport bayesneg as bn\n\n\nclass Chatty(bn.NegativeSampler):\n"
+        "    def sample(self, batch):\n        print('hello')\n"
+        "        return np.full(len(batch.users), bn.NO_NEGATIVE)\n"
+    )
+    done = bayesneg("train", ratings, "--sampler", "chatty.py:Chatty", "--epochs", 1, "--json")
+    assert done.code == 0
+    assert json.loads(done.out)["label"] == "Chatty"

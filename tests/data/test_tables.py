@@ -249,3 +249,23 @@ def test_random_tables_come_back_as_they_were_written(table):
     assert set(pairs(data)) == expected
     assert len(data) == len(expected) == 2000 - data.n_duplicates
     assert data.user_ids.tolist() == list(dict.fromkeys(users.tolist()))
+
+
+def test_a_blank_line_after_the_header_is_no_row(tmp_path):
+    path = tmp_path / "gap.csv"
+    path.write_text("\nuser,item\n\n\nu2,i2\nu3,i1\n")
+    assert len(load(path)) == 2
+
+
+def test_a_fault_after_such_blank_lines_names_its_own_line(tmp_path):
+    path = tmp_path / "gap.csv"
+    path.write_text("user,item\n\nu2,i2\n,i1\n")
+    with pytest.raises(DataError, match="line 4"):
+        load(path)
+
+
+def test_utf_16_is_told_from_a_missing_column(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_bytes("user,item\na,b\n".encode("utf-16"))
+    with pytest.raises(DataError, match="not UTF-8"):
+        load(path)

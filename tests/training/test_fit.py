@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import bayesneg as bn
 from bayesneg.data.splits import Split
 from bayesneg.errors import DivergedError, InputError
 from bayesneg.runs import folder as files
+from bayesneg.runs.record import describe
 from worlds import interactions
 
 
@@ -250,6 +252,16 @@ def test_samplers_never_see_the_truth(split):
     fit(split, Curious(), epochs=1)
 
 
+def test_settings_are_recorded_alike_in_every_process(split):
+    """Identifiers are objects, and what lies in memory differs from process to process."""
+    labels = split.held_out
+    copied = replace(labels, user_ids=np.array([str(i) + "" for i in labels.user_ids.tolist()], dtype=object))
+    one, two = (describe(bn.BNS(prior=bn.OraclePrior(given))) for given in (labels, copied))
+    assert one == two
+    texts = [np.array(["".join(["a", "b"]), "c"], dtype=object) for _ in range(2)]
+    assert describe(texts[0]) == describe(texts[1]) != describe(texts[0][::-1])
+
+
 def test_an_array_among_the_settings_is_recorded_by_its_digest(split):
     def record(value):
         prior = bn.ItemPrior(np.full(split.train.n_items, value))
@@ -425,6 +437,4 @@ def test_a_wrong_model_setting_is_refused(settings, words):
 
 
 def _given(train, test):
-    from dataclasses import replace
-
     return Split(train=train, test=replace(test, user_ids=train.user_ids, item_ids=train.item_ids))

@@ -93,6 +93,7 @@ class Reading:
         ),
     ] = None
     min_rating: Annotated[float | None, _reading("keep only rows rated so or higher", default="all rows")] = None
+    format: Annotated[str | None, _reading("table, parquet or adjacency (user item item …)", default="guessed")] = None
     data_dir: DataDir = None
 
     def load(self) -> Interactions:
@@ -112,6 +113,7 @@ class Reading:
             "separator": None if self.separator is None else self.separator.replace("\\t", "\t"),
             "header": self.header,
             "min_rating": self.min_rating,
+            "format": self.format,
         }
 
 

@@ -62,7 +62,8 @@ def show_quality(records: Sequence[RunRecord]) -> None:
     rows = []
     for label in labels:
         own = [record for record in records if record.label == label]
-        rows.append((label, *(_mean(estimate(record.last(key) for record in own)) for key in keys)))
+        name = f"{label} (sees test labels)" if own[0].uses_test_labels else label
+        rows.append((name, *(_mean(estimate(record.last(key) for record in own)) for key in keys)))
     uniform = [records[0].last(QUALITY[key] or "") for key in keys]
     rows.append(("uniform, expected", *("" if math.isnan(value) else number(value) for value in uniform)))
     show_table("sampled negatives, last epoch", ("sampler", *keys), rows)

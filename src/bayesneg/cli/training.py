@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
@@ -60,7 +62,8 @@ def train(
     built = build_model(model, with_device(for_model, model, device))
     selection = splitting.selection
     split = splitting.split(reading)
-    with resumable(out) as stopping, epoch_bar(not quiet, spec.label, epochs) as show:
+    # what a sampler of the user's own prints must not mix with --json
+    with redirect_stdout(sys.stderr), resumable(out) as stopping, epoch_bar(not quiet, spec.label, epochs) as show:
         run = fit(
             built,
             split,
@@ -134,19 +137,20 @@ def compare(
     selection = splitting.selection
     split = splitting.split(reading)
     try:
-        records = run_all(
-            split,
-            {spec.label: spec.build(split) for spec in specs},
-            model=built,
-            seeds=seeds,
-            epochs=epochs,
-            select=selection,
-            evaluate_every=evaluate_every,
-            jobs=jobs,
-            out=out,
-            resume=resume,
-            progress=not quiet,
-        )
+        with redirect_stdout(sys.stderr):
+            records = run_all(
+                split,
+                {spec.label: spec.build(split) for spec in specs},
+                model=built,
+                seeds=seeds,
+                epochs=epochs,
+                select=selection,
+                evaluate_every=evaluate_every,
+                jobs=jobs,
+                out=out,
+                resume=resume,
+                progress=not quiet,
+            )
     except KeyboardInterrupt:
         say_interrupted(out)
         raise

@@ -104,7 +104,7 @@ def _unseen(train: Interactions, test: Interactions, train_name: str, test_name:
     if overlap == "raise":
         raise DataError(
             f"{n_seen:,} of the {len(test):,} pairs in {test_name} are in {train_name} too; the test part must be "
-            'unseen, so take them out of one file, or say overlap="drop" to drop them from the test part'
+            'unseen, so take them out of one file; in Python, overlap="drop" drops them from the test part'
         )
     if n_seen == len(test):
         raise DataError(f"{test_name}: no pair is left, all {n_seen:,} are in {train_name} too")

@@ -19,7 +19,7 @@ from bayesneg.models.torch_settings import TorchSettings, require_torch
 from bayesneg.progress import cell_bars
 from bayesneg.runs import folder as files
 from bayesneg.runs.record import RunRecord
-from bayesneg.training import fit
+from bayesneg.training import begun_record, check_resumable, fit
 
 
 def compare(
@@ -62,6 +62,12 @@ def compare(
     cells = [(label, sampler, seed, _cell(out, label, seed)) for label, sampler in samplers.items() for seed in chosen]
     folders = [folder for *_, folder in cells if folder is not None]
     _check_places(folders, resume)
+    for label, sampler, seed, folder in cells:
+        if folder is not None and files.holds_run(folder):
+            begun = begun_record(
+                model or MF(), split, sampler, seed=seed, select=select, evaluate_every=evaluate_every, label=label
+            )
+            check_resumable(folder, begun, epochs)
     new = [folder for folder in folders if not files.holds_run(folder)]
     stop = Event()
     with cell_bars(progress, list(samplers), len(chosen) * epochs) as advance:

@@ -77,6 +77,8 @@ HEAVY = np.ndarray | Interactions  # told apart by a digest
 
 def describe(value: Any) -> Any:
     """Settings as JSON: an object by its class and its fields or plain attributes, a function by its name."""
+    if isinstance(value, Interactions):
+        return f"interactions {value.fingerprint}"
     if is_dataclass(value) and not isinstance(value, type):
         own = {item.name: getattr(value, item.name) for item in fields(value)}
         shown = {item.name for item in fields(value) if item.repr}
@@ -87,9 +89,8 @@ def describe(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
-        return f"array {value.shape} sha256 {hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16]}"
-    if isinstance(value, Interactions):
-        return f"interactions {value.fingerprint}"
+        content = repr(value.tolist()).encode() if value.dtype == object else np.ascontiguousarray(value).tobytes()
+        return f"array {value.shape} sha256 {hashlib.sha256(content).hexdigest()[:16]}"
     if value is None or isinstance(value, PLAIN):
         return value
     if isinstance(value, FunctionType | BuiltinFunctionType | type):

@@ -77,7 +77,7 @@ def _rating_fault(rating: str, needed: bool) -> str | None:
             return None
     except ValueError:
         pass
-    return f'rating {rating!r} is not a number; mend it, or read without ratings (rating_column="")'
+    return f'rating {rating!r} is not a number; mend it, or read without ratings (rating_column="", --rating-column "")'
 
 
 def _is_time(text: str) -> bool:

@@ -36,24 +36,27 @@ class Layout:
         return '"' if self.separator in QUOTED else None
 
 
-def sample_lines(path: Path) -> tuple[list[str], int]:
-    """The first lines that are not blank, enough to guess from, and how many blank ones come before them.
+def sample_lines(path: Path) -> tuple[list[str], list[int]]:
+    """The first lines that are not blank, enough to guess from, and where each stands in the file, from 0.
 
     A file that holds nothing to read is an error.
     """
     start = _start(path)
+    if b"\x00" in start:
+        raise DataError(f"{path} line 1: the file is not UTF-8 text (it may be UTF-16); save it as UTF-8")
     for magic, kind in COMPRESSED.items():
         if start.startswith(magic):
             raise DataError(f"{path}: this file is compressed ({kind}); unpack it first")
     lines = start.decode("utf-8-sig", errors="replace").replace("\r\n", "\n").split("\n")
     if len(start) < path.stat().st_size and len(lines) > 1:
         lines.pop()  # cut off in the middle
-    filled = [line for line in lines if line.strip()]
+    places = [place for place, line in enumerate(lines) if line.strip()]
+    filled = [lines[place] for place in places]
     if not filled:
         raise DataError(f"{path}: the file is empty; every row needs a user and an item")
     if "\r" in filled[0]:
         raise DataError(f"{path} line 1: lines end with \\r alone, as on old Macs; save the file with other line ends")
-    return filled, lines.index(filled[0])
+    return filled, places
 
 
 def _start(path: Path) -> bytes:
@@ -78,16 +81,17 @@ def guess_separator(lines: list[str]) -> str:
 
 def sniff(path: Path, wanted: Columns, *, separator: str | None, header: bool | None) -> Layout:
     """The layout of a table, guessed where the caller did not say."""
-    lines, n_blank = sample_lines(path)
+    lines, numbers = sample_lines(path)
     separator = separator or guess_separator(lines)
     first = split_line(lines[0], separator)
     if header is None:
         header = is_header(first, wanted) or not any(map(_is_number, first))
     if header:
         names = tuple(plain(name) for name in first)
-        return Layout(path, separator, True, n_blank + 1, names, find(names, wanted, source=str(path)))
+        first_row = numbers[1] if len(numbers) > 1 else numbers[0] + 1
+        return Layout(path, separator, True, first_row, names, find(names, wanted, source=str(path)))
     places = find_by_position(len(first), wanted, source=str(path))
-    return Layout(path, separator, False, n_blank, tuple(map(str, range(len(first)))), places)
+    return Layout(path, separator, False, numbers[0], tuple(map(str, range(len(first)))), places)
 
 
 def split_line(line: str, separator: str) -> list[str]:
