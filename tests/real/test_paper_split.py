@@ -1,7 +1,8 @@
-"""The paper's figures on the authors' own split of ML-100K, one seed of each; the docs have three and intervals."""
+"""The paper's figures on the authors' own split of ML-100K: the mean of seeds 0, 1 and 2, as in docs/results.md."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import bayesneg as bn
@@ -26,9 +27,12 @@ def authors_split(real_data):
     ids=["rns", "dns", "bns", "pns"],
 )
 def test_the_last_epoch_is_where_probes_and_paper_found_it(authors_split, sampler, ndcg, tnr):
-    run = bn.fit(bn.MF(), authors_split, sampler, epochs=100, seed=2, evaluate_every=100, progress=False)
-    assert run.record.final["ndcg@20"] == pytest.approx(ndcg, abs=0.008)  # one seed: spread about 0.004
-    assert run.record.epochs[-1]["tnr"] == pytest.approx(tnr, abs=0.004)
+    runs = [
+        bn.fit(bn.MF(), authors_split, sampler, epochs=100, seed=seed, evaluate_every=100, progress=False).record
+        for seed in range(3)  # one seed alone can lie 0.009 away (RNS, seed 0)
+    ]
+    assert np.mean([run.final["ndcg@20"] for run in runs]) == pytest.approx(ndcg, abs=0.006)
+    assert np.mean([run.last("tnr") for run in runs]) == pytest.approx(tnr, abs=0.004)
 
 
 def test_the_split_is_the_paper_s(authors_split):
