@@ -65,7 +65,7 @@ def _quality(result: Result) -> list[str]:
             f"The probe is one seed{', epoch 45' if dataset == 'ml-1m' else ''}.",
             _table(head, rows),
         ]
-    return [*parts, _machine(result["machine"])]
+    return [*parts, _machine(result["machine"]), *_note(result)]
 
 
 def _epochs(runs: Sequence[Result]) -> int:
@@ -93,7 +93,12 @@ def _speed(result: Result, device: str) -> list[str]:
     ]
     if whole or million:
         parts.append(_table(["what", "measured", "value"], [*whole, *million]))
-    return [*parts, _machine(result["machine"])]
+    return [*parts, _machine(result["machine"]), *_note(result)]
+
+
+def _note(result: Result) -> list[str]:
+    """What a reader must know of how the file came about."""
+    return [str(result["note"])] if "note" in result else []
 
 
 def _read(path: Path) -> Result | None:

@@ -284,6 +284,8 @@ def _how(quality: dict[str, Any], speed: dict[str, Any]) -> list[str]:
         f"BAYESNEG_DATA=data .venv/bin/python benchmarks/quality_ml100k.py --seeds {n_seeds}\n"
         f"BAYESNEG_DATA=data .venv/bin/python benchmarks/bench_epoch.py --repeats {n_repeats}   "
         "# needs the extra: pip install -e '.[bench]'\n"
+        "BAYESNEG_DATA=data .venv/bin/python benchmarks/quality_lightgcn.py --device cuda  # needs ml-1m too\n"
+        "BAYESNEG_DATA=data .venv/bin/python benchmarks/bench_lightgcn.py --device cuda  # or cpu\n"
         ".venv/bin/python benchmarks/results_page.py\n"
         "```",
     ]
