@@ -30,6 +30,7 @@ OPEN = {"errors", "seeding", "checks"}
 HOMES = {
     "numba": {"kernels"},
     "torch": {"kernels", "models"},
+    "triton": {"kernels"},
     "matplotlib": {"report"},
     "typer": {"cli"},
     "pydantic": {"experiments"},

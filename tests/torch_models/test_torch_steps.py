@@ -14,6 +14,7 @@ from worlds import interactions, random_interactions
 
 torch = pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
 
+from bayesneg.kernels import batched  # noqa: E402
 from bayesneg.models import torch_learner  # noqa: E402
 from bayesneg.models.torch_learner import TorchLearner  # noqa: E402
 from bayesneg.models.torch_steps import CompiledSteps, TorchSteps  # noqa: E402
@@ -220,3 +221,21 @@ def test_the_chunk_changes_no_choice(monkeypatch, name, chunk):
     _, expected = trained(bn.TorchMF(dim=4, batch_size=23, device="cpu"), SAMPLERS[name], train=train)
     for one, two in zip(picked, expected, strict=True):
         np.testing.assert_array_equal(one.negatives, two.negatives)
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.3])
+def test_gradients_of_the_loss_are_autograd_s(strength):
+    random = torch.Generator().manual_seed(0)
+    users, items = (torch.randn(n, 5, generator=random, requires_grad=True) for n in (7, 9))
+    which, positives = (torch.randint(0, 7, (50,), generator=random) for _ in range(2))
+    negatives = torch.randint(-1, 9, (50,), generator=random)
+    found = batched.bpr_gradients(users.detach(), items.detach(), which, positives, negatives, strength)
+    keep = negatives >= 0
+    w, h_i, h_j = users[which][keep], items[positives][keep], items[negatives][keep]
+    gap = (w * (h_i - h_j)).sum(dim=1)
+    penalty = (w.square() + h_i.square() + h_j.square()).sum(dim=1)
+    (torch.nn.functional.softplus(-gap) + 0.5 * strength * penalty).mean().backward()
+    torch.testing.assert_close(found[0], users.grad)
+    torch.testing.assert_close(found[1], items.grad)
+    torch.testing.assert_close(found[2][keep], torch.sigmoid(-gap).detach())
+    assert not found[2][~keep].any()

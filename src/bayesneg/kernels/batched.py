@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import NamedTuple
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,6 +20,14 @@ from bayesneg.kernels.rules import FACTOR_TRIES
 
 FEW = 16  # up to this many candidates F is counted by comparing, above it by sorting
 INFINITY = float("inf")
+
+
+@cache
+def fused_for(device: torch.device) -> Any:
+    """The module ``fused`` where it runs, otherwise None."""
+    if device.type != "cuda" or find_spec("triton") is None:
+        return None
+    return import_module("bayesneg.kernels.fused")
 
 
 class Rows(NamedTuple):
@@ -279,3 +289,25 @@ def refreshed_memory(memory: Tensor, fresh: Tensor, x: Tensor, temperature: floa
     which = (freed.cumsum(dim=1) - 1).clamp(min=0)
     incoming = both.gather(1, order.gather(1, newcomers.gather(1, which)))
     return torch.where(freed, incoming, memory)
+
+
+# ---------------------------------------------------------------------------------------------------------- the step
+
+
+def bpr_gradients(
+    users: Tensor, items: Tensor, which: Tensor, positives: Tensor, negatives: Tensor, strength: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of the loss by users (n_users, d) and items (n_items, d), and 1 − σ(x_i − x_j) (B,).
+
+    The loss is the mean of −ln σ(x_i − x_j) + ½·strength·(|w_u|² + |h_i|² + |h_j|²) over the examples ``which`` (B,),
+    ``positives``, ``negatives`` that have a negative; −1 is none, and its info is 0.
+    """
+    keep = negatives >= 0
+    negatives = negatives.clamp(min=0)
+    w, h_i, h_j = users.index_select(0, which), items.index_select(0, positives), items.index_select(0, negatives)
+    share = (keep / keep.sum().clamp(min=1))[:, None]
+    infos = torch.sigmoid(-(w * (h_i - h_j)).sum(dim=1)) * keep
+    pull, shrink = infos[:, None] * share, strength * share
+    user_gradients = torch.zeros_like(users).index_add_(0, which, shrink * w - pull * (h_i - h_j))
+    item_gradients = torch.zeros_like(items).index_add_(0, positives, shrink * h_i - pull * w)
+    return user_gradients, item_gradients.index_add_(0, negatives, shrink * h_j + pull * w), infos

@@ -90,6 +90,12 @@ def _take_highest(rule: TakeHighest, batch: Examples, rows: Rows, scores: Scores
 
 def _by_posterior(rule: Any, batch: Examples, rows: Rows, scores: Scores) -> Tensor:
     drawn = batch.draws
+    fused = batched.fused_for(batch.users.device)
+    if fused is not None and batch.chunk >= rows.n_items and drawn.candidates.shape[1] <= batched.FEW:
+        return fused.choose_by_posterior(
+            scores.chunk(0, rows.n_items), batch.positives, batch.starts, batch.counts, rows.items,
+            drawn.candidates, drawn.sizes, drawn.priors, getattr(rule, "weight", None), over_all=rule.over_all,
+        )  # fmt: skip
     candidates = drawn.candidates.clamp(min=0)
     x, counts = _counts(rule.over_all, batch, rows, scores, torch.cat([batch.positives[:, None], candidates], dim=1))
     n = rows.n_items - (torch.zeros_like(batch.counts) if rule.over_all else batch.counts)
@@ -106,16 +112,17 @@ def _counts(over_all: bool, batch: Examples, rows: Rows, scores: Scores, items: 
     The scores are read off the chunks, so that each candidate counts itself whatever the rounding.
     """
     pairs = None if over_all else batched.observed_pairs(rows, batch.starts, batch.counts, batch.capacity)
-    if batch.chunk >= rows.n_items:
+    chunk = max(1, batch.chunk // (items.shape[1] - 1))  # each score is compared with every candidate
+    if chunk >= rows.n_items:
         block = scores.chunk(0, rows.n_items)
         x = block.gather(1, items)
         return x, batched.count_at_most(block if pairs is None else batched.hide_all(block, pairs), x[:, 1:])
     x = torch.zeros(items.shape, dtype=torch.float32, device=items.device)
-    for first, block in batched.score_chunks(scores.chunk, rows.n_items, batch.chunk):
+    for first, block in batched.score_chunks(scores.chunk, rows.n_items, chunk):
         inside = (items >= first) & (items < first + block.shape[1])
         x = torch.where(inside, block.gather(1, (items - first).clamp(0, block.shape[1] - 1)), x)
     counts = torch.zeros_like(items[:, 1:])
-    for first, block in batched.score_chunks(scores.chunk, rows.n_items, batch.chunk):
+    for first, block in batched.score_chunks(scores.chunk, rows.n_items, chunk):
         shown = block if pairs is None else batched.hide(block, pairs, first)
         counts = counts + batched.count_at_most(shown, x[:, 1:])
     return x, counts

@@ -34,16 +34,25 @@ def normalised_adjacency(train: Interactions) -> Tensor:
 
 
 class Smooth(torch.autograd.Function):
-    """ÂX; Â is symmetric, so the gradient is ÂG and no transpose is ever made."""
+    """The mean of X, ÂX, …, Â^L X; Â is symmetric, so the gradient is the same mean of G and no transpose is made."""
 
     @staticmethod
-    def forward(ctx: Any, adjacency: Tensor, x: Tensor) -> Tensor:
-        ctx.adjacency = adjacency
-        return torch.sparse.mm(adjacency, x)
+    def forward(ctx: Any, adjacency: Tensor, layers: int, x: Tensor) -> Tensor:
+        ctx.adjacency, ctx.layers = adjacency, layers
+        return mean_of_layers(adjacency, layers, x)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
-        return None, torch.sparse.mm(ctx.adjacency, gradients[0])
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor]:
+        return None, None, mean_of_layers(ctx.adjacency, ctx.layers, gradients[0])
+
+
+def mean_of_layers(adjacency: Tensor, layers: int, x: Tensor) -> Tensor:
+    """By Horner's scheme, x + Â(x + Â(x + …)), so that each layer is one product and the mean is taken in the last."""
+    total = x
+    for layer in range(layers):
+        share = 1.0 / (layers + 1) if layer == layers - 1 else 1.0
+        total = torch.addmm(x, adjacency, total, beta=share, alpha=share)
+    return total
 
 
 class SmoothedEmbeddings(nn.Module):
@@ -56,10 +65,8 @@ class SmoothedEmbeddings(nn.Module):
         self.register_buffer("adjacency", normalised_adjacency(train) if layers else None, persistent=False)
 
     def forward(self) -> tuple[Tensor, Tensor]:
-        total = layer = self.first
-        for _ in range(self.layers):
-            layer = Smooth.apply(self.adjacency, layer)  # type: ignore[no-untyped-call]
-            total = total + layer
-        vectors = total / (self.layers + 1)
+        vectors = self.first
+        if self.layers:
+            vectors = Smooth.apply(self.adjacency, self.layers, vectors)  # type: ignore[no-untyped-call]
         users, items = torch.split(vectors, [self.n_users, len(vectors) - self.n_users])
         return users, items

@@ -23,11 +23,12 @@ from bayesneg.kernels.batched import Rows
 from bayesneg.kernels.rules import Draws, FromMemory, Rule
 from bayesneg.models.answers import checked_negatives
 from bayesneg.models.embedding import EmbeddingScorer
+from bayesneg.models.torch_adam import Adam
 from bayesneg.models.torch_settings import TorchSettings
 from bayesneg.models.torch_state import FromScores, FromVectors, State
 from bayesneg.models.torch_steps import CompiledSteps, Packed, TorchSteps, highest_rank, largest_batch, pack
 
-NUMBERS = 1 << 20  # at most so many drawn numbers per block
+NUMBERS = 1 << 18  # at most so many drawn numbers per block
 
 
 class TorchLearner:
@@ -40,7 +41,7 @@ class TorchLearner:
         self.device = pick_device(settings.device)
         self.module = module.to(self.device)
         on_gpu = self.device.type == "cuda"
-        self.optimizer = torch.optim.Adam(
+        self.optimizer = Adam(
             self.module.parameters(),
             lr=torch.tensor(settings.learning_rate, device=self.device) if on_gpu else settings.learning_rate,
             weight_decay=settings.strength if settings.penalty == "weight_decay" else 0.0,
@@ -185,18 +186,11 @@ class TorchLearner:
 
     def update(self, state: State, positives: Tensor, negatives: Tensor) -> Tensor:
         """One step of Adam on mean −ln σ(x_i − x_j); returns 1 − σ(x_i − x_j) (B,), 0 where there is no negative."""
-        keep = negatives >= 0
-        items = torch.stack([positives, negatives.clamp(min=0)], dim=1)  # (B, 2)
-        x = state.of(items)
-        gap = x[:, 0] - x[:, 1]
-        share = keep / keep.sum().clamp(min=1)
-        loss = (nn.functional.softplus(-gap) * share).sum()
-        if self.settings.penalty == "batch":
-            loss = loss + 0.5 * self.settings.strength * (state.touched(items) * share).sum()
         self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+        strength = self.settings.strength if self.settings.penalty == "batch" else 0.0
+        infos = state.backward(positives, negatives, strength)
         self.optimizer.step()
-        return torch.sigmoid(-gap.detach()) * keep
+        return infos
 
     def recorded(self, step: Callable[[], None], own: Sequence[Tensor]) -> torch.cuda.CUDAGraph:
         """Take one step and return it as a CUDA graph; the steps that recording needs leave no trace.

@@ -1,18 +1,28 @@
-"""A model's scores for the users of one batch, with gradients."""
+"""A model's scores for the users of one batch, and how the loss goes back through them."""
 
 from __future__ import annotations
 
-from torch import Tensor
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
 
 from bayesneg.errors import InputError
+from bayesneg.kernels import batched
 
 
 class FromVectors:
     """x_ui = w_u · h_i."""
 
     def __init__(self, users: Tensor, items: Tensor, which: Tensor) -> None:
-        self.users, self.items = users, items  # (n_users, d), (n_items, d)
-        self.own = users.index_select(0, which)  # (B, d)
+        self.given = users, items  # with their history
+        self.users, self.items = users.detach().contiguous(), items.detach().contiguous()  # (n_users, d), (n_items, d)
+        self.which = which  # (B,)
+
+    @cached_property
+    def own(self) -> Tensor:
+        """The vectors (B, d) of the batch's users."""
+        return self.users.index_select(0, self.which)
 
     def of(self, items: Tensor) -> Tensor:
         vectors = self.items.index_select(0, items.reshape(-1)).view(*items.shape, -1)  # (B, m, d)
@@ -30,17 +40,20 @@ class FromVectors:
     def item_vectors(self) -> Tensor:
         return self.items
 
-    def touched(self, items: Tensor) -> Tensor:
-        """|·|² (B,) of the vectors of the user and of ``items`` (B, m) together."""
-        vectors = self.items.index_select(0, items.reshape(-1)).view(*items.shape, -1)
-        return self.own.square().sum(dim=1) + vectors.square().sum(dim=(1, 2))
+    def backward(self, positives: Tensor, negatives: Tensor, strength: float) -> Tensor:
+        """Leave the loss's gradients with the parameters; infos (B,). ``strength`` pulls on the batch's vectors."""
+        gradients_of = (batched.fused_for(self.users.device) or batched).bpr_gradients
+        *gradients, infos = gradients_of(self.users, self.items, self.which, positives, negatives, strength)
+        learnt = [pair for pair in zip(self.given, gradients, strict=True) if pair[0].requires_grad]
+        torch.autograd.backward([vectors for vectors, _ in learnt], [gradient for _, gradient in learnt])
+        return infos
 
 
 class FromScores:
     """Whatever scores (B, n_items) the model gives."""
 
     def __init__(self, scores: Tensor) -> None:
-        self.scores = scores
+        self.given, self.scores = scores, scores.detach()
 
     def of(self, items: Tensor) -> Tensor:
         return self.scores.gather(1, items)
@@ -56,8 +69,15 @@ class FromScores:
 
     item_vectors = user_vectors
 
-    def touched(self, items: Tensor) -> Tensor:
-        raise InputError("this model gives scores and no vectors; use penalty='weight_decay'")
+    def backward(self, positives: Tensor, negatives: Tensor, strength: float) -> Tensor:
+        if strength:
+            raise InputError("this model gives scores and no vectors; use penalty='weight_decay'")
+        keep = negatives >= 0
+        x = self.given.gather(1, torch.stack([positives, negatives.clamp(min=0)], dim=1))
+        gap = x[:, 0] - x[:, 1]
+        loss = (nn.functional.softplus(-gap) * (keep / keep.sum().clamp(min=1))).sum()
+        loss.backward()  # type: ignore[no-untyped-call]
+        return torch.sigmoid(-gap.detach()) * keep
 
 
 State = FromVectors | FromScores

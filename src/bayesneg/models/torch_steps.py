@@ -54,7 +54,7 @@ class CompiledSteps:
     ) -> None:
         from bayesneg.kernels import scoring, sequential
 
-        w, h = state.users.detach().numpy(), state.items.detach().contiguous().numpy()
+        w, h = state.users.numpy(), state.items.numpy()
         mirror = scoring.no_mirror() if self.places is None else scoring.mirror_of(h, self.places)
         users, train = block.users[part], self.learner.train
         firsts = np.flatnonzero(first_of_its_user(users)) if isinstance(rule, FromMemory) else NOBODY
@@ -143,13 +143,13 @@ class TorchSteps:
             self.graph.replay()
 
     def _eager_step(self) -> None:
-        own, (m, p, _) = self.buffers, self.widths
+        own, (_, p, _) = self.buffers, self.widths
         places = own.cursor + numbers(self.batch_size, self.device)
         whole, real = own.whole.index_select(0, places), own.real.index_select(0, places)
         users, positives, starts, counts, firsts, sizes = whole[:, :6].unbind(dim=1)
         draws = DrawTensors(whole[:, 6:], sizes, real[:, :p], real[:, p:])
         state = self.learner.forward(users)
-        chunk = max(1, self.learner.settings.chunk // (self.batch_size * max(1, m)))
+        chunk = max(1, self.learner.settings.chunk // self.batch_size)
         with torch.no_grad():
             batch = Examples(users, positives, starts, counts, firsts, draws, self.capacity, self.most_rank, chunk)
             negatives = choose_batch(self.rule, batch, self.learner.rows, state)

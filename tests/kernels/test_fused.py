@@ -1,0 +1,104 @@
+"""The Triton kernels against the torch ones, on a GPU, or in Triton's interpreter where it is installed."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
+
+if find_spec("triton") is None:
+    pytest.skip("Triton is not installed; it comes with torch for NVIDIA GPUs", allow_module_level=True)
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
+from bayesneg.kernels import batched, fused  # noqa: E402
+from bayesneg.kernels.reference import counted_cdf, unbias  # noqa: E402
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+@pytest.mark.parametrize(("m", "n_items"), [(1, 2), (5, 40), (16, 2500)])
+@pytest.mark.parametrize("over_all", [False, True])
+@pytest.mark.parametrize("risky", [True, False], ids=["least risk", "most unbiased"])
+@pytest.mark.parametrize("steps", [3, 10**6], ids=["tied", "distinct"])
+def test_the_choice_by_posterior(m, n_items, over_all, risky, steps):
+    random = torch.Generator().manual_seed(m)
+    B = 30
+    scores = torch.randint(-steps, steps + 1, (B, n_items), generator=random).float() / steps * 3
+    counts = torch.randint(0, n_items, (B,), generator=random)
+    rows = torch.cat([torch.randperm(n_items, generator=random)[:count].sort().values for count in counts]).int()
+    starts = counts.cumsum(0) - counts
+    candidates = torch.randint(0, n_items, (B, m), generator=random)
+    sizes = torch.randint(0, m + 1, (B,), generator=random)
+    positives = torch.randint(0, n_items, (B,), generator=random)
+    priors = torch.rand(B, m, generator=random, dtype=torch.float64) * 0.1
+    weight = torch.tensor(5.0, dtype=torch.float64)
+
+    x = scores.gather(1, candidates)
+    at_most = torch.zeros(B, m)
+    for b in range(B):
+        listed = torch.ones(n_items, dtype=torch.bool)
+        if not over_all:
+            listed[rows[starts[b] : starts[b] + counts[b]].long()] = False
+        at_most[b] = (scores[b, listed, None] <= x[b]).sum(dim=0)
+    n = torch.full_like(counts, n_items) - (0 if over_all else counts)
+    if risky:
+        x_positive = scores.gather(1, positives[:, None])[:, 0]
+        position = batched.choose_least_risk(x, x_positive, at_most, n, priors, weight, sizes)
+    else:
+        position = batched.choose_most_unbiased(at_most, n, priors, sizes)
+    expected = torch.where(sizes > 0, candidates.gather(1, position[:, None])[:, 0], -1)
+    assert unbias(counted_cdf(at_most, n[:, None]), priors).isfinite().all()
+
+    def there(tensor):
+        return tensor.to(DEVICE)
+
+    wide = torch.full((B, m + 3), -7)  # columns of a wider tensor, as a step has them
+    wide[:, 0], wide[:, 1], wide[:, 3:] = positives, sizes, candidates
+    wide = there(wide)
+    chosen = fused.choose_by_posterior(
+        there(scores), wide[:, 0], there(starts), there(counts), there(rows), wide[:, 3:], wide[:, 1], there(priors),
+        there(weight) if risky else None, over_all=over_all,
+    )  # fmt: skip
+    torch.testing.assert_close(chosen.cpu(), expected)
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.3])
+@pytest.mark.parametrize("d", [1, 5, 32])
+def test_gradients_of_the_loss(strength, d):
+    random = torch.Generator().manual_seed(d)
+    users, items = torch.randn(7, d, generator=random), torch.randn(9, d, generator=random)
+    which, positives = (torch.randint(0, 7, (50,), generator=random) for _ in range(2))
+    negatives = torch.randint(-1, 9, (50,), generator=random)
+    given = (users, items, which, positives, negatives)
+    expected = batched.bpr_gradients(*given, strength)
+    found = fused.bpr_gradients(*(tensor.to(DEVICE) for tensor in given), strength)
+    for one, two in zip(found, expected, strict=True):
+        torch.testing.assert_close(one.cpu(), two, atol=1e-6, rtol=1e-5)
+
+
+def test_a_batch_without_any_negative_has_no_gradient():
+    vectors, nobody = torch.randn(4, 3, device=DEVICE), torch.zeros(5, dtype=torch.int64, device=DEVICE)
+    for kernels in (batched, fused):
+        for tensor in kernels.bpr_gradients(vectors, vectors, nobody, nobody, nobody - 1, 0.1):
+            assert not tensor.any()
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_a_step_of_adam_is_torch_s(decay):
+    random = torch.Generator().manual_seed(0)
+    expected = torch.nn.Parameter(torch.randn(3000, generator=random))
+    parameter = expected.detach().clone().to(DEVICE)
+    mean, square = torch.zeros_like(parameter), torch.zeros_like(parameter)
+    adam = torch.optim.Adam([expected], lr=0.05, weight_decay=decay)
+    for step in range(1, 6):
+        expected.grad = torch.randn(3000, generator=random)
+        adam.step()
+        fused.adam_step(
+            parameter, expected.grad.to(DEVICE), mean, square, torch.tensor(float(step), device=DEVICE),
+            torch.tensor(0.05, device=DEVICE), betas=(0.9, 0.999), epsilon=1e-8, decay=decay,
+        )  # fmt: skip
+    torch.testing.assert_close(parameter.cpu(), expected.detach(), atol=1e-6, rtol=1e-5)
