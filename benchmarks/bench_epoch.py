@@ -11,24 +11,19 @@ Writes results/bench_epoch.json.
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
-os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
-
 import numpy as np
-from scipy import sparse
 
 import bayesneg as bn
-from bayesneg.interfaces import NegativeSampler
 from bayesneg.seeding import stream
+from contenders import DECAY, DIM, RATE, Epoch, implicit_epoch, medians, our_epoch, whole_training
 from machine import data_folder, write_result
 
-DIM, RATE, DECAY, CANDIDATES, WEIGHT = 32, 0.01, 0.01, 5, 5.0
+CANDIDATES, WEIGHT = 5, 5.0
 PLAIN_EXAMPLES = 4000
 CACHE_PROBE = """
 import bayesneg as bn
@@ -67,58 +62,7 @@ def plain_numpy_loop(train: bn.Interactions, order: np.ndarray, *, candidate_by_
         H[j] += RATE * (-gradient * W[user] - DECAY * H[j])
 
 
-def our_epoch(train: bn.Interactions, sampler: NegativeSampler) -> Callable[[], float]:
-    """Seconds of one epoch, candidates and priors drawn and all; the first call has compiled and warmed up."""
-    learner = bn.MF(dim=DIM).start(train, rng=stream(0, "init"))
-    ready = sampler.prepare(train, rng=stream(0, "sampler"))
-    order = stream(0, "order").permutation(len(train))
-    epochs = iter(range(1, 10_000))
-
-    def run() -> float:
-        epoch = next(epochs)
-        started = time.perf_counter()
-        for _ in learner.train_epoch(ready, epoch=epoch, order=order, rng=stream(0, "sampler", epoch)):
-            pass
-        return time.perf_counter() - started
-
-    run()
-    return run
-
-
-def whole_training(train: bn.Interactions, sampler: NegativeSampler, epochs: int) -> Callable[[], float]:
-    """Seconds per epoch over a whole training: exact BNS is slower at first, when scores say little, than later."""
-
-    def run() -> float:
-        one = our_epoch(train, sampler)
-        return sum(one() for _ in range(epochs)) / epochs
-
-    return run
-
-
-def implicit_epoch(train: bn.Interactions) -> Callable[[], float]:
-    """Seconds of one of implicit's epochs: the difference of a long and a short fit, so that set-up does not count."""
-    from implicit.cpu.bpr import BayesianPersonalizedRanking
-
-    parts = (np.ones(len(train), np.float32), train.indices.copy(), train.indptr.copy())  # it wants to write to them
-    matrix = sparse.csr_matrix(parts, (train.n_users, train.n_items))
-
-    def fit(iterations: int) -> float:
-        model = BayesianPersonalizedRanking(
-            factors=DIM - 1,  # and one for the bias it adds: vectors of 32 numbers, as ours
-            learning_rate=RATE,
-            regularization=DECAY,
-            iterations=iterations,
-            num_threads=1,
-            random_state=0,
-        )
-        started = time.perf_counter()
-        model.fit(matrix, show_progress=False)
-        return time.perf_counter() - started
-
-    return lambda: (fit(30) - fit(10)) / 20
-
-
-def plain_epoch(train: bn.Interactions, *, candidate_by_candidate: bool) -> Callable[[], float]:
+def plain_epoch(train: bn.Interactions, *, candidate_by_candidate: bool) -> Epoch:
     order = stream(0, "order").permutation(len(train))[:PLAIN_EXAMPLES]
 
     def run() -> float:
@@ -147,12 +91,7 @@ def main() -> None:
         "RNS": our_epoch(train, bn.RNS()),
         "implicit's BPR": implicit_epoch(train),
     }
-    seconds: dict[str, list[float]] = {name: [] for name in contenders}
-    for repeat in range(repeats):
-        for name, run in contenders.items():
-            seconds[name].append(run())
-        print(f"repeat {repeat + 1} of {repeats}", file=sys.stderr)
-    median = {name: float(np.median(values)) for name, values in seconds.items()}
+    median, seconds = medians(contenders, repeats)
     ratios = {
         "plain NumPy, candidate by candidate / exact BNS": _ratio(
             median, "plain NumPy, candidate by candidate", "exact BNS"
