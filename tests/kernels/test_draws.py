@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 import bayesneg as bn
 from bayesneg.kernels import draws, observed, reference, streams
-from worlds import interactions, random_interactions
+from worlds import batch_of, exact_scorer, interactions, random_interactions
 
 
 @settings(max_examples=200, deadline=None)
@@ -123,12 +124,27 @@ def test_compiled_weighted_items_are_the_reference_s(power, most):
 
 
 @pytest.mark.parametrize("rows", [[[0]], [[0, 1], [1, 2, 3]], [[0], [0], [0, 5]], [[0, 1, 2, 3, 4, 5], [2]]])
-def test_compiled_weighted_items_are_the_reference_s_at_the_edges(rows):
-    """One item; weights left only in one place; no weight left for a user."""
+@pytest.mark.parametrize("power", [1.0, 2000.0])
+def test_compiled_weighted_items_are_the_reference_s_at_the_edges(rows, power):
+    """One item; weights left only in one place; no weight left for a user; weights too small for a number."""
     train = interactions(rows, 1 + max(map(max, rows)))
-    tables = bn.PNS(power=1.0).prepare(train, rng=np.random.default_rng(0)).tables
+    tables = bn.PNS(power=power).prepare(train, rng=np.random.default_rng(0)).tables
     users = np.repeat(np.arange(len(rows)), 100)
-    items, _ = draws.weighted_items(users, train.observed, *tables, 9)
-    weights = train.popularity / train.popularity.max()
+    items, sizes = draws.weighted_items(users, train.observed, *tables, 9)
+    weights = np.where(train.popularity > 0, (train.popularity / train.popularity.max()) ** power, 0.0)
     expected = [reference.weighted_item(train.row(u), weights, reference.numbers_of(9, b)) for b, u in enumerate(users)]
     assert items[:, 0].tolist() == expected
+    assert (sizes == (items[:, 0] >= 0)).all()
+
+
+@pytest.mark.parametrize("sampler", [bn.RNS(), bn.PNS(), bn.DNS(), bn.BNS(), bn.SRNS()], ids=lambda s: type(s).__name__)
+def test_a_batch_says_how_many_threads_may_draw(sampler, monkeypatch):
+    rng = np.random.default_rng(0)
+    train = random_interactions(rng, 20, 60)
+    ready = sampler.prepare(train, rng=rng)
+    told = []
+    monkeypatch.setattr(draws, "_in_parts", lambda fill, n, m, threads: (fill(0, n), told.append(threads)))
+    batch = batch_of(train, exact_scorer(rng, 20, 60), rng, size=10)
+    ready.draws(batch)
+    ready.draws(replace(batch, threads=3))
+    assert told == [1, 3]

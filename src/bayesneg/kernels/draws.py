@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 
 from bayesneg.kernels.compiling import DIGEST, entry_point, inlined_kernel, kernel
 from bayesneg.kernels.observed import Observed, Row, in_row, observes
+from bayesneg.kernels.prefetch import prefetch
 from bayesneg.kernels.reference import SCARCE, TRIES
 from bayesneg.kernels.streams import GOLDEN, below, mixed, stream_of, unit
 
-WORTH_A_THREAD = 1 << 15  # candidates
+WORTH_A_THREAD = 1 << 17  # candidates: a thread takes long to start
+AHEAD = 8  # examples: rows lie anywhere in memory and are asked for so long before they are needed
 
 
 def uniform_candidates(
@@ -68,14 +71,14 @@ def weighted_items(
 
 
 def _in_parts(fill: Callable[[int, int], None], n_examples: int, m: int, threads: int) -> None:
-    """``fill(first, last)`` for parts of the examples, in threads where there is enough for each."""
-    threads = min(threads, n_examples * m // WORTH_A_THREAD)
-    if threads <= 1:
-        fill(0, n_examples)
-        return
+    """``fill(first, last)`` for parts of the examples, in threads where there is enough for each; the caller is one."""
+    threads = max(1, min(threads, n_examples * m // WORTH_A_THREAD))
     bounds = np.linspace(0, n_examples, threads + 1).astype(int).tolist()
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(fill, bounds[:-1], bounds[1:]))
+    with ThreadPoolExecutor(max(1, threads - 1)) as pool:  # starts a thread for each part it is given, and no other
+        others = [pool.submit(fill, first, last) for first, last in pairwise(bounds[1:])]
+        fill(0, bounds[1])
+        for other in others:
+            other.result()
 
 
 # ------------------------------------------------------------------------------------------------------- for one user
@@ -202,6 +205,10 @@ def _entry_points(digest: int) -> tuple[Callable[..., None], Callable[..., None]
         m = candidates.shape[1]
         ranks = np.empty(m + digest * 0, dtype=np.int64)
         for b in range(len(users)):
+            later = users[min(b + 2 * AHEAD, len(users) - 1)]
+            prefetch(indptr, later)
+            prefetch(shifts, later)
+            prefetch(bits, 2 * indptr[users[min(b + AHEAD, len(users) - 1)]])
             row = Row(indptr[users[b]], indptr[users[b] + 1], shifts[users[b]])
             n = n_items - (row.stop - row.start)
             sizes[b] = min(n, m)
@@ -222,6 +229,10 @@ def _entry_points(digest: int) -> tuple[Callable[..., None], Callable[..., None]
         """The examples ``first``, ``first`` + 1, … of a batch."""
         indptr, indices, _, bits, shifts = observed
         for b in range(len(users) + digest * 0):
+            later = users[min(b + 2 * AHEAD, len(users) - 1)]
+            prefetch(indptr, later)
+            prefetch(shifts, later)
+            prefetch(bits, 2 * indptr[users[min(b + AHEAD, len(users) - 1)]])
             user = users[b]
             row = Row(indptr[user], indptr[user + 1], shifts[user])
             candidates[b, 0], sizes[b] = -1, 0
