@@ -69,6 +69,7 @@ class Batch:
     train: Interactions
     scorer: Scorer
     rng: np.random.Generator
+    threads: int = 1  # that built-in draws may use; what they draw is the same for any number
 
     def score(self, items: np.ndarray) -> np.ndarray:
         """Scores (B, m) of ``items`` (B, m), each row for its own user."""

@@ -26,3 +26,8 @@ def stream(seed: int, name: str, *counters: int) -> np.random.Generator:
         raise InputError(f"seed must be a whole number of at least 0, got {seed!r}")
     key = (zlib.crc32(name.encode()), *counters)
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy=int(seed), spawn_key=key)))
+
+
+def seed_from(rng: np.random.Generator) -> int:
+    """64 random bits, from which compiled code makes its own streams."""
+    return int(rng.integers(2**64, dtype=np.uint64))

@@ -69,19 +69,6 @@ def test_torch_kernels_pick_what_the_reference_picks(name, scale, most, device):
             two.end_epoch(epoch, scorer)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("m", [1, 3, 17, 40])
-def test_torch_candidates_are_the_reference_s(m, device):
-    rng = np.random.default_rng(m)
-    train = random_interactions(rng, 50, 40)
-    uniforms = rng.random((50, m))
-    rows, users = rows_on(train, device), torch.arange(50, device=device)
-    candidates, sizes = batched.uniform_candidates(rows, users, torch.from_numpy(uniforms).to(device))
-    for user in range(50):
-        expected = reference.uniform_candidates(train.row(user), 40, uniforms[user])
-        assert candidates[user, : int(sizes[user])].tolist() == expected
-
-
 def test_models_that_give_scores_only_choose_alike():
     rng = np.random.default_rng(0)
     train, scorer = random_interactions(rng, 12, 30, most=0.5), exact_scorer(rng, 12, 30)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayesneg as bn
-from bayesneg.kernels import choices, draws, reference, scoring, sequential
+from bayesneg.kernels import choices, reference, scoring, sequential
 from bayesneg.kernels.rules import Draws
 from bayesneg.models import mf
 from bayesneg.models.embedding import EmbeddingScorer
@@ -101,40 +101,6 @@ def test_step_follows_the_gradient_written_out_by_hand():
         np.testing.assert_allclose(own[0], new_w, rtol=1e-6)
         np.testing.assert_allclose(own[1], h_i + 0.1 * (gradient * along - 0.2 * h_i), rtol=1e-6)
         np.testing.assert_allclose(own[2], h_j + 0.1 * (-gradient * along - 0.2 * h_j), rtol=1e-6)
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.sets(st.integers(0, 30)), st.integers(0, 40))
-def test_number_outside_is_the_rank_th_absent_number(present, rank):
-    ascending = np.array(sorted(present), dtype=np.int64)
-    absent = [number for number in range(100) if number not in present]
-    assert reference.number_outside(ascending, rank) == absent[rank]
-    assert draws.number_outside(ascending, len(ascending), rank) == absent[rank]
-
-
-@pytest.mark.parametrize("m", [1, 3, 17, 40])
-def test_compiled_candidates_are_the_reference_s(m):
-    rng = np.random.default_rng(m)
-    train = random_interactions(rng, 50, 40)
-    users = np.arange(50)
-    uniforms = rng.random((50, m))
-    candidates, sizes = draws.uniform_candidates(users, train.indptr, train.indices, 40, uniforms)
-    for user in users:
-        expected = reference.uniform_candidates(train.row(user), 40, uniforms[user])
-        assert candidates[user, : sizes[user]].tolist() == expected
-        assert len(set(expected)) == len(expected) == min(m, 40 - len(train.row(user)))
-
-
-def test_compiled_weighted_items_are_the_reference_s():
-    rng = np.random.default_rng(0)
-    train = random_interactions(rng, 60, 40)
-    ready = bn.PNS().prepare(train, rng=rng)
-    weights = np.where(train.popularity > 0, (train.popularity / train.popularity.max()) ** 0.75, 0.0)
-    users = np.repeat(np.arange(60), 50)
-    uniforms = rng.random((len(users), 1))
-    items, sizes = draws.weighted_items(users, train.indptr, train.indices, *ready.tables, uniforms)
-    expected = [reference.weighted_item(train.row(u), weights, x) for u, x in zip(users, uniforms[:, 0], strict=True)]
-    assert np.where(sizes > 0, items[:, 0], -1).tolist() == expected
 
 
 @pytest.mark.parametrize("n_items", [1, 63, 64, 65, 200])

@@ -9,11 +9,14 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from bayesneg.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    from bayesneg.kernels.observed import Observed
 
 
 class Truth(Protocol):
@@ -148,6 +151,13 @@ class Interactions:
     def row(self, user: int) -> np.ndarray:
         """The items of one user, ascending."""
         return self.indices[self.indptr[user] : self.indptr[user + 1]]
+
+    @cached_property
+    def observed(self) -> Observed:
+        """The pairs as compiled draws look them up; two bytes each beside the rows."""
+        from bayesneg.kernels.observed import observed_pairs
+
+        return observed_pairs(self.indptr, self.indices, self.n_items)
 
     @cached_property
     def _keys(self) -> np.ndarray:

@@ -18,7 +18,7 @@ import numpy as np
 
 from bayesneg.interfaces import NO_NEGATIVE, Sampled
 from bayesneg.kernels import draws, labels
-from bayesneg.seeding import stream
+from bayesneg.seeding import seed_from, stream
 
 if TYPE_CHECKING:
     from bayesneg.data.interactions import Interactions, Truth
@@ -149,8 +149,7 @@ def _sampled_tnr(train: Interactions, truth: Truth) -> float:
         return float("nan")
     rng = stream(0, "tnr_uniform_true")
     users = train.users[rng.choice(examples, SAMPLE_SIZE)].astype(np.int64)
-    uniforms = rng.random((SAMPLE_SIZE, 1))
-    items = draws.uniform_candidates(users, train.indptr, train.indices, train.n_items, uniforms)[0][:, 0]
+    items = draws.uniform_candidates(users, train.observed, 1, seed_from(rng))[0][:, 0]
     n_false = sum(
         np.count_nonzero(truth.likes(users[start : start + PAIRS_AT_ONCE], items[start : start + PAIRS_AT_ONCE]))
         for start in range(0, SAMPLE_SIZE, PAIRS_AT_ONCE)

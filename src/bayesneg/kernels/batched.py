@@ -1,4 +1,4 @@
-"""The draws and choices of ``reference`` for a batch at once, in torch, on any device: same names, same answers.
+"""The choices of ``reference`` for a batch at once, in torch, on any device: same names, same answers.
 
 Everything is an array of a fixed shape, nothing loops over the batch, and the catalogue is scored in chunks of items,
 so that memory stays bounded. Formulas that are plain arithmetic are taken from ``reference`` as they are.
@@ -39,46 +39,6 @@ class Rows(NamedTuple):
 
     def counts(self, users: Tensor) -> Tensor:
         return self.indptr[users + 1] - self.indptr[users]
-
-
-# ------------------------------------------------------------------------------------------------------------- draws
-
-
-def number_outside(rows: Rows, users: Tensor, ranks: Tensor) -> Tensor:
-    """The item at each rank (B, m) among those the user (B,) has not chosen, by binary search in the user's row."""
-    start = rows.indptr[users][:, None]
-    low, high = torch.zeros_like(ranks), rows.counts(users)[:, None].expand_as(ranks).clone()
-    longest = int((rows.indptr[1:] - rows.indptr[:-1]).max())
-    last = len(rows.items) - 1
-    for _ in range(max(1, longest).bit_length()):
-        middle = (low + high) // 2
-        beyond = rows.items[(start + middle).clamp(max=last)] - middle > ranks
-        open_ = low < high
-        high = torch.where(open_ & beyond, middle, high)
-        low = torch.where(open_ & ~beyond, middle + 1, low)
-    return ranks + low
-
-
-def uniform_candidates(rows: Rows, users: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
-    """Unobserved items (B, m) without replacement from uniforms (B, m), and how many of each row are valid (B,)."""
-    m = uniforms.shape[1]
-    n = rows.n_items - rows.counts(users)  # (B,)
-    left = (n[:, None] - torch.arange(m, device=n.device)).clamp(min=1)
-    ranks = (uniforms * left).long()  # (B, m): the k-th among what the first k leave
-    drawn = ranks[:, :1]  # ascending
-    taken = [ranks[:, 0]]
-    for k in range(1, m):
-        rank = ranks[:, k]
-        for place in range(k):
-            rank = rank + (drawn[:, place] <= rank)
-        taken.append(rank)
-        drawn = torch.cat([drawn, rank[:, None]], dim=1).sort(dim=1).values
-    ordered = torch.arange(m, device=n.device).expand(len(users), m)
-    ranks = torch.where((n <= m)[:, None], ordered, torch.stack(taken, dim=1))
-    sizes = n.clamp(max=m)
-    valid = ordered < sizes[:, None]
-    items = number_outside(rows, users, torch.where(valid, ranks, 0))
-    return torch.where(valid, items, -1), sizes
 
 
 # -------------------------------------------------------------------------------------------- scores of a catalogue

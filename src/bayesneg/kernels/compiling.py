@@ -18,3 +18,5 @@ kernel = njit(nogil=True, error_model="numpy")
 entry_point = njit(nogil=True, error_model="numpy", cache=True)
 # sums may be reordered into vector lanes; infinities and NaN keep their meaning
 reordering_kernel = njit(nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+# for what runs once per drawn number, where a call with a dozen arrays would cost more than the work
+inlined_kernel = njit(nogil=True, error_model="numpy", forceinline=True)

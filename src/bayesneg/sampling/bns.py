@@ -23,7 +23,7 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, CandidateDraw, Prior, RuleSampler
 from bayesneg.kernels.rules import Draws, LeastRisk, MostUnbiased
 from bayesneg.sampling.candidates import UniformDraw, candidate_count, check_candidates, drawn_by, no_numbers
-from bayesneg.sampling.priors import PopularityPrior, as_prior, checked
+from bayesneg.sampling.priors import PopularityPrior, as_prior, probabilities_of
 from bayesneg.sampling.schedules import Schedule, weight_at
 
 PriorFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -55,8 +55,8 @@ class _PosteriorSampler(RuleSampler):
     def draws(self, batch: Batch) -> Draws:
         size = candidate_count(self.candidates, batch.train.n_items)
         candidates, sizes = drawn_by(self.draw, batch, size)
-        probabilities = as_prior(self.prior).probability(batch.users[:, None], np.maximum(candidates, 0))
-        return Draws(candidates, sizes, checked(probabilities, candidates.shape), no_numbers(len(sizes)))
+        probabilities = probabilities_of(as_prior(self.prior), batch.users, candidates)
+        return Draws(candidates, sizes, probabilities, no_numbers(len(sizes)))
 
     @property
     def uses_test_labels(self) -> bool:

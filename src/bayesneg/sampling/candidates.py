@@ -11,6 +11,7 @@ from bayesneg.checks import whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, CandidateDraw
+from bayesneg.seeding import seed_from
 
 State = TypeVar("State")
 
@@ -22,10 +23,16 @@ class UniformDraw:
     def draw(
         self, users: np.ndarray, size: int, *, train: Interactions, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        from bayesneg.kernels import draws
+        return uniform_candidates(users, size, train=train, rng=rng)
 
-        uniforms = rng.random((len(users), size))
-        return draws.uniform_candidates(users, train.indptr, train.indices, train.n_items, uniforms)
+
+def uniform_candidates(
+    users: np.ndarray, size: int, *, train: Interactions, rng: np.random.Generator, threads: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """What :class:`UniformDraw` draws, the same for any number of threads."""
+    from bayesneg.kernels import draws
+
+    return draws.uniform_candidates(users, train.observed, size, seed_from(rng), threads=threads)
 
 
 def check_candidates(candidates: int | Literal["all"]) -> None:
@@ -40,9 +47,9 @@ def candidate_count(candidates: int | Literal["all"], n_items: int) -> int:
 
 def drawn_by(draw: CandidateDraw, batch: Batch, size: int) -> tuple[np.ndarray, np.ndarray]:
     """What a draw answers; one of the user's own is checked, since compiled code trusts it."""
-    candidates, sizes = draw.draw(batch.users, size, train=batch.train, rng=batch.rng)
     if isinstance(draw, UniformDraw):
-        return candidates, sizes
+        return uniform_candidates(batch.users, size, train=batch.train, rng=batch.rng, threads=batch.threads)
+    candidates, sizes = draw.draw(batch.users, size, train=batch.train, rng=batch.rng)
     items, sizes = np.asarray(candidates), np.asarray(sizes)
     if items.shape != (len(batch.users), size) or sizes.shape != (len(batch.users),):
         raise InputError(

@@ -26,7 +26,7 @@ class ItemPrior(Prior):
         object.__setattr__(self, "probabilities", checked(self.probabilities, np.shape(self.probabilities)))
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(self.probabilities[items], np.broadcast_shapes(np.shape(users), np.shape(items)))
+        return self.probabilities[np.broadcast_to(items, np.broadcast_shapes(np.shape(users), np.shape(items)))]
 
     def fit(self, train: Interactions) -> ItemPrior:
         if len(self.probabilities) != train.n_items:
@@ -133,12 +133,25 @@ class FunctionPrior(Prior):
         return self.sees_test_labels
 
 
+CHECKED = (ItemPrior, GroupPrior, OraclePrior)
+
+
 def as_prior(prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Prior:
     if isinstance(prior, Prior):
         return prior
     if callable(prior):
         return FunctionPrior(prior)
     raise InputError(f"prior must be a Prior or a function (users, items) → probability, got {prior!r}")
+
+
+def probabilities_of(prior: Prior, users: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+    """What a prior says about candidates (B, m) of users (B,); −1 may say anything.
+
+    The library's own checked themselves when they were built; one of the user's own is checked here, since compiled
+    code trusts it.
+    """
+    probabilities = prior.probability(users[:, None], np.maximum(candidates, 0))
+    return probabilities if type(prior) in CHECKED else checked(probabilities, candidates.shape)
 
 
 def checked(probabilities: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -14,7 +14,7 @@ from bayesneg.checks import number, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, RuleSampler, Scorer
 from bayesneg.kernels.rules import SNAPSHOTS, Draws, FromMemory
-from bayesneg.sampling.candidates import UniformDraw, no_numbers, prepared
+from bayesneg.sampling.candidates import UniformDraw, drawn_by, no_numbers, prepared
 
 
 @dataclass
@@ -76,7 +76,7 @@ class SRNS(RuleSampler):
 
     def draws(self, batch: Batch) -> Draws:
         size = self.memory + self.fresh  # enough that ``fresh`` of them are not in memory
-        candidates, sizes = UniformDraw().draw(batch.users, size, train=batch.train, rng=batch.rng)
+        candidates, sizes = drawn_by(UniformDraw(), batch, size)
         return Draws(candidates, sizes, no_numbers(len(sizes)), batch.rng.random((len(sizes), size)))
 
     def end_epoch(self, epoch: int, scorer: Scorer) -> None:

@@ -16,6 +16,7 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, CandidateDraw, RuleSampler
 from bayesneg.kernels.rules import Draws, TakeFirst
 from bayesneg.sampling.candidates import UniformDraw, drawn_by, no_numbers, prepared
+from bayesneg.seeding import seed_from
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,12 @@ class RNS(RuleSampler):
 
 
 class PopularityTables(NamedTuple):
-    """Running sums that turn a uniform number into an item by two binary searches."""
+    """Running sums of the weights, and where to begin looking in them."""
 
     mass: np.ndarray  # (n_items + 1,) over the catalogue
     row_mass: np.ndarray  # (n + n_users,) over each user's own items, from 0
     n_weighted: int  # items with any weight
+    guide: np.ndarray  # (2^g,) int32, the item at each 2^g-th part of the whole mass
 
     @classmethod
     def of(cls, train: Interactions, power: float) -> PopularityTables:
@@ -50,7 +52,10 @@ class PopularityTables(NamedTuple):
         running = np.insert(np.cumsum(weights[train.indices]), 0, 0.0)
         user = np.repeat(np.arange(train.n_users), train.counts + 1)
         row_mass = running[np.arange(len(user)) - user] - running[train.indptr[user]]
-        return cls(np.insert(np.cumsum(weights), 0, 0.0), row_mass, int((popularity > 0).sum()))
+        mass = np.insert(np.cumsum(weights), 0, 0.0)
+        parts = 2 << train.n_items.bit_length()  # two to four for each item, so that an item is soon found
+        guide = np.searchsorted(mass, np.arange(parts) / parts * mass[-1], side="right") - 1
+        return cls(mass, row_mass, int((popularity > 0).sum()), guide.astype(np.int32))
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,7 @@ class PNS(RuleSampler):
         from bayesneg.kernels import draws
 
         tables = prepared(self.tables)
-        uniforms = batch.rng.random((len(batch.users), 1))
-        train = batch.train
-        candidates, sizes = draws.weighted_items(batch.users, train.indptr, train.indices, *tables, uniforms)
+        candidates, sizes = draws.weighted_items(
+            batch.users, batch.train.observed, *tables, seed_from(batch.rng), threads=batch.threads
+        )
         return Draws(candidates, sizes, no_numbers(len(sizes)), no_numbers(len(sizes)))
