@@ -330,7 +330,7 @@ def test_a_rehearsed_step_leaves_no_trace_even_in_a_block_of_one_batch():
     batch = bn.Batch(train.users, train.indices, positions, 1, train, learner, np.random.default_rng(0))
     rule, draws = sampler.rule(batch), sampler.draws(batch)
     steps = TorchSteps(learner, rule, draws, len(train), largest_batch(train.counts[train.users], len(train)), 0)
-    packed = pack(draws, batch, len(train), memory=True)
+    packed = pack(draws, batch, len(train), torch.device("cpu"), memory=True)
     steps.buffers.whole.copy_(packed.whole)
     steps.buffers.real.copy_(packed.real)
     learner._begin_optimizer()

@@ -102,7 +102,7 @@ class MFLearner(EmbeddingScorer):
         for start in range(0, len(order), size):
             positions = order[start : start + size]
             users, positives = self.train.users[positions], self.train.indices[positions]
-            yield Batch(users, positives, positions, epoch, self.train, self, rng)
+            yield Batch(users, positives, positions, epoch, self.train, self, rng, self.settings.threads)
 
     def _compiled(self, sampler: RuleSampler, batches: Iterator[Batch]) -> Iterator[Sampled]:
         """The choice and the step in one kernel, on a mirror of the items for rules that sweep them."""

@@ -6,6 +6,7 @@ from. On the CPU the compiled kernels choose; on the GPU, and for models without
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -28,7 +29,8 @@ from bayesneg.models.torch_settings import TorchSettings
 from bayesneg.models.torch_state import FromScores, FromVectors, State
 from bayesneg.models.torch_steps import CompiledSteps, Packed, TorchSteps, highest_rank, largest_batch, pack
 
-NUMBERS = 1 << 18  # at most so many drawn numbers per block
+EXAMPLES = 1 << 15  # at most so many per block, unless a batch has more
+NUMBERS = 1 << 18  # and so many drawn numbers
 
 
 class TorchLearner:
@@ -48,6 +50,7 @@ class TorchLearner:
             fused=True,
             capturable=on_gpu,
         )
+        self._drawing_threads = (os.cpu_count() or 1) if on_gpu else 1  # while a GPU works, the cores are free
         self._steps: TorchSteps | CompiledSteps | None = None
         self._seen: EmbeddingScorer | None = None  # the vectors as they are now, fetched when asked for
 
@@ -103,7 +106,7 @@ class TorchLearner:
         self._set_rate(self.settings.rate_at(epoch))
         size = self.settings.batch_size
         if isinstance(sampler, RuleSampler):
-            size *= max(1, NUMBERS // (sampler.width(self.n_items) * size))
+            size *= max(1, min(EXAMPLES, NUMBERS // sampler.width(self.n_items)) // size)
         blocks = self._blocks(order, size, epoch, rng)
         try:
             if isinstance(sampler, RuleSampler):
@@ -122,7 +125,7 @@ class TorchLearner:
         for start in range(0, len(order), size):
             positions = order[start : start + size]
             users, positives = self.train.users[positions], self.train.indices[positions]
-            yield Batch(users, positives, positions, epoch, self.train, self, rng)
+            yield Batch(users, positives, positions, epoch, self.train, self, rng, self._drawing_threads)
 
     def _ruled(self, sampler: RuleSampler, blocks: Iterator[Batch], room: int) -> Iterator[Sampled]:
         if self.device.type == "cpu" and not self.scores:
@@ -133,13 +136,17 @@ class TorchLearner:
                 yield self._steps.run(rule, draws, block)
                 self._seen = None
             return
-        steps = None
+        steps, before = None, None
         for block, draws, packed in self._drawn_ahead(sampler, blocks):
             rule = sampler.rule(block)
             steps = self._steps_for(rule, draws, block, room, fresh=steps is None)
-            yield steps.run(rule, block, packed)
+            coming = steps.run(rule, block, packed)
             self._seen = None
-        if steps is not None:
+            if before is not None:
+                yield before.sampled()
+            before = coming
+        if steps is not None and before is not None:
+            yield before.sampled()
             steps.close()
 
     def _drawn_ahead(self, sampler: RuleSampler, blocks: Iterator[Batch]) -> Iterator[tuple[Batch, Draws, Packed]]:
@@ -151,7 +158,7 @@ class TorchLearner:
 
         def drawn(block: Batch) -> tuple[Batch, Draws, Packed]:
             draws = sampler.draws(block)
-            return block, draws, pack(draws, block, self.settings.batch_size, memory=memory)
+            return block, draws, pack(draws, block, self.settings.batch_size, self.device, memory=memory)
 
         with ThreadPoolExecutor(1) as pool:
             coming = [pool.submit(drawn, first)]

@@ -84,10 +84,14 @@ class Packed(NamedTuple):
     real: Tensor  # (n, p + r)
 
 
-def pack(draws: Draws, block: Batch, batch_size: int, *, memory: bool) -> Packed:
+def pack(draws: Draws, block: Batch, batch_size: int, device: torch.device, *, memory: bool) -> Packed:
     """Everything about a block in two arrays; ``memory`` says whether the first example of each user matters."""
     n, train = len(block.users), block.train
-    whole = np.empty((n, 6 + draws.candidates.shape[1]), dtype=np.int64)
+    packed = Packed(
+        _on_host((n, 6 + draws.candidates.shape[1]), torch.int64, device),
+        _on_host((n, draws.priors.shape[1] + draws.uniforms.shape[1]), torch.float64, device),
+    )
+    whole, real = (tensor.numpy() for tensor in packed)
     whole[:, 0], whole[:, 1] = block.users, block.positives
     whole[:, 2], whole[:, 3] = train.indptr[block.users], train.counts[block.users]
     whole[:, 4], whole[:, 5], whole[:, 6:] = 0, draws.sizes, draws.candidates
@@ -95,7 +99,27 @@ def pack(draws: Draws, block: Batch, batch_size: int, *, memory: bool) -> Packed
         for first in range(0, n, batch_size):
             part = slice(first, first + batch_size)
             whole[part, 4] = first_of_its_user(block.users[part])
-    return Packed(torch.from_numpy(whole), torch.from_numpy(np.concatenate((draws.priors, draws.uniforms), axis=1)))
+    np.concatenate((draws.priors, draws.uniforms), axis=1, out=real)
+    return packed
+
+
+def _on_host(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Memory that a GPU copies from and to while the processor goes on."""
+    return torch.empty(shape, dtype=dtype, pin_memory=device.type == "cuda")
+
+
+class Coming(NamedTuple):
+    """What a block's steps will have chosen once the device is done."""
+
+    users: np.ndarray  # (n,)
+    negatives: Tensor  # (n,) int32, on the host
+    infos: Tensor  # (n,) float32, likewise
+    done: torch.cuda.Event | None
+
+    def sampled(self) -> Sampled:
+        if self.done is not None:
+            self.done.synchronize()
+        return Sampled(self.users, self.negatives.numpy(), self.infos.numpy())
 
 
 class TorchSteps:
@@ -121,17 +145,24 @@ class TorchSteps:
             same = same and rule.n_past == self.original.n_past
         return room and same and capacity <= self.capacity and most_rank <= self.most_rank
 
-    def run(self, rule: Rule, block: Batch, packed: Packed) -> Sampled:
+    def run(self, rule: Rule, block: Batch, packed: Packed) -> Coming:
+        """Set the device to work; a GPU is not waited for, so that the next block can follow at once."""
         self._update_rule(rule)
         n = len(block.users)
-        self.buffers.whole[:n].copy_(packed.whole)
+        self.buffers.whole[:n].copy_(packed.whole, non_blocking=True)
         self.buffers.whole[n:].zero_()  # places beyond the block have no negative and no memory
-        self.buffers.real[:n].copy_(packed.real)
+        self.buffers.real[:n].copy_(packed.real, non_blocking=True)
         self.buffers.cursor.zero_()
         for _ in range(-(-n // self.batch_size)):
             self._step()
-        negatives = self.buffers.negatives[:n].to("cpu", torch.int32).numpy()
-        return Sampled(block.users, negatives, self.buffers.infos[:n].cpu().numpy())
+        negatives, infos = (_on_host((n,), dtype, self.device) for dtype in (torch.int32, torch.float32))
+        negatives.copy_(self.buffers.negatives[:n].int(), non_blocking=True)
+        infos.copy_(self.buffers.infos[:n], non_blocking=True)
+        done = None
+        if self.device.type == "cuda":
+            done = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            done.record()
+        return Coming(block.users, negatives, infos, done)
 
     def _step(self) -> None:
         if self.device.type != "cuda" or isinstance(self.original, AtFactorRank):
