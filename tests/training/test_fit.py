@@ -200,7 +200,8 @@ def test_a_resumed_run_ends_in_the_same_bytes(validated, tmp_path, sampler, stop
 
 def test_the_best_epoch_survives_an_interruption_after_it(validated, tmp_path):
     """The model over-fits, so that the best epoch lies before the checkpoint that training is resumed from."""
-    settings = {"sampler": bn.DNS(candidates=20), "model": bn.MF(dim=16, learning_rate=0.2), "checkpoint_every": 10}
+    model = bn.MF(dim=32, learning_rate=0.3, regularization=1e-4, init_scale=0.1)
+    settings = {"sampler": bn.DNS(candidates=5), "model": model, "checkpoint_every": 10}
     whole = fit(validated, epochs=30, **settings)
     fit(validated, epochs=20, out=tmp_path / "run", **settings)
     resumed = fit(validated, epochs=30, out=tmp_path / "run", resume=True, **settings)
