@@ -349,25 +349,15 @@ def test_a_scorer_of_other_data_is_refused():
         evaluate(TableScorer([[1, 0, 2]]), split_of([[]], [[0]], 2), k=1)
 
 
-def test_count_lower_of_a_user_without_test_items_is_empty():
-    data = interactions([[], [0]], 3)
-    lower, n_negatives = kernels.count_lower(
-        np.array([[1, 2, 3], [2, 1, 0]], dtype=np.float32),
-        np.arange(2),
-        np.zeros(3, dtype=np.int64),
-        np.zeros(0, dtype=np.int32),
-        data.indptr,
-        data.indices,
-    )
-    assert lower.tolist() == [2.0]
-    assert n_negatives.tolist() == [3, 2]
-
-
-def test_count_lower_does_not_count_a_masked_test_item_twice():
+def test_a_test_item_that_is_masked_is_excluded_once():
     both = interactions([[0]], 3)
     scores, users = np.array([[1, 0, 2]], dtype=np.float32), np.arange(1)
-    lower, n_negatives = kernels.count_lower(scores, users, both.indptr, both.indices, both.indptr, both.indices)
-    assert lower.tolist() == [1.0]
+    items, hits, wins, n_negatives = kernels.judge(
+        scores, users, both.indptr, both.indices, both.indptr, both.indices, 2, True
+    )
+    assert items.tolist() == [[2, 1]]
+    assert hits.tolist() == [[False, False]]
+    assert wins.tolist() == [1.0]
     assert n_negatives.tolist() == [2]
 
 

@@ -75,16 +75,15 @@ def average_precision(hits: np.ndarray, n_tests: np.ndarray) -> np.ndarray:
     return (precisions * hits).sum(axis=1) / _listable(hits, n_tests)
 
 
-def auc(lower: np.ndarray, n_tests: np.ndarray, n_negatives: np.ndarray) -> np.ndarray:
-    """The share of (test item, negative) pairs in the right order, ties half: Σ lower / (t · n_negatives).
+def auc(wins: np.ndarray, n_tests: np.ndarray, n_negatives: np.ndarray) -> np.ndarray:
+    """The share of (test item, negative) pairs in the right order, ties half: wins / (t · n_negatives).
 
-    ``lower`` (Σ n_tests,) says how many negatives each test item beats, user after user; a user without
-    negatives has no pair to order and gets nan. By hand, for test items that beat 9 and 6 of 10: 15 / 20.
+    ``wins`` (U,) counts these pairs; a user without negatives has no pair to order and gets nan.
+    By hand, for two test items that beat 9 and 6 of 10 negatives: 15 / 20.
 
-    >>> float(auc(np.array([9.0, 6.0]), np.array([2]), np.array([10]))[0])
+    >>> float(auc(np.array([15.0]), np.array([2]), np.array([10]))[0])
     0.75
     """
-    wins = np.add.reduceat(lower, np.cumsum(n_tests) - n_tests)
     pairs = n_tests * n_negatives
     return np.divide(wins, pairs, out=np.full(len(wins), np.nan), where=pairs > 0)
 
