@@ -71,7 +71,7 @@ def average_precision(hits: np.ndarray, n_tests: np.ndarray) -> np.ndarray:
     >>> round(float(average_precision(np.array([[True, False, True, False]]), np.array([3]))[0]), 4)
     0.5556
     """
-    precisions = np.cumsum(hits, axis=1) / _ranks(hits)  # (U, k)
+    precisions = np.cumsum(hits, axis=1, dtype=np.int32) / _ranks(hits)  # (U, k)
     return (precisions * hits).sum(axis=1) / _listable(hits, n_tests)
 
 
@@ -97,9 +97,8 @@ def popularity(items: np.ndarray, counts: np.ndarray) -> np.ndarray:
     >>> float(popularity(np.array([[0, 2, -1]]), np.array([7, 1, 3]))[0])
     5.0
     """
-    listed = items >= 0
-    totals = np.where(listed, counts[items], 0).sum(axis=1)
-    n_listed = listed.sum(axis=1)
+    totals = np.append(counts, 0)[items].sum(axis=1)  # item −1 counts 0
+    n_listed = (items >= 0).sum(axis=1)
     return np.divide(totals, n_listed, out=np.full(len(items), np.nan), where=n_listed > 0)
 
 

@@ -44,7 +44,9 @@ LISTED: Final[dict[str, Callable[[Top], np.ndarray]]] = {
     "popularity": lambda top: popularity(top.items, top.popularity),
 }
 METRICS: Final = (*LISTED, "coverage", "auc")
-SCORE_BYTES: Final = 4 * 2**20  # of one chunk of scores; larger ones leave the cache and gain nothing
+CACHED_BYTES: Final = 4 * 2**20  # a chunk of scores of this size is still in the cache when it is judged
+LEAST_USERS: Final = 64  # the matrix product of fewer waits for the items to be read from memory
+MOST_BYTES: Final = 64 * 2**20  # but no chunk of scores is larger, however many items there are
 BATCH_PLACES: Final = 2**18  # of the lists whose metrics are computed at once
 
 
@@ -69,7 +71,8 @@ def evaluate(
         k: one list length or several.
         part: ``"test"`` or ``"validation"``.
         metrics: which to compute, of :data:`METRICS`; all if None.
-        chunk: how many users are scored at a time; never changes the result. If None, as many as 4 MiB hold.
+        chunk: how many users are scored at a time; never changes the result. If None, as many as
+            suit the cache, in at most 64 MiB.
     """
     judged, seen = _parts(split, part)
     wanted = _checked_metrics(metrics)
@@ -115,17 +118,22 @@ def recommend(scorer: Scorer, seen: Interactions, user_numbers: np.ndarray, k: i
     for rows, scores in _score_blocks(scorer, users, None):
         items[rows] = kernels.top_k(scores, users[rows], seen.indptr, seen.indices, k)
         best[rows] = np.take_along_axis(scores, np.maximum(items[rows], 0), axis=1)
+        del scores
     best[items < 0] = np.nan
     return items, best
 
 
+def users_at_a_time(n_items: int) -> int:
+    """How many users are scored at a time if nobody says: see the three constants above."""
+    user_bytes = 4 * n_items
+    return max(1, CACHED_BYTES // user_bytes, min(LEAST_USERS, MOST_BYTES // user_bytes))
+
+
 def _score_blocks(scorer: Scorer, users: np.ndarray, chunk: int | None) -> Iterator[tuple[slice, np.ndarray]]:
     """Slices of ``users`` with their scores (B, n_items), a bounded number at a time."""
-    if chunk is None:
-        chunk = max(1, SCORE_BYTES // (4 * scorer.n_items))
-    elif chunk < 1:
+    if chunk is not None and chunk < 1:
         raise InputError(f"chunk must be at least 1, got {chunk}")
-    for rows in _slices(len(users), chunk):
+    for rows in _slices(len(users), chunk or users_at_a_time(scorer.n_items)):
         yield rows, np.ascontiguousarray(scorer.score_all(users[rows]), dtype=np.float32)
 
 
@@ -161,6 +169,7 @@ def _judge(
         parts = kernels.judge(
             scores, users[rows], seen.indptr, seen.indices, judged.indptr, judged.indices, k, counting
         )
+        del scores  # before the next are made, so that one chunk is held and not two
         for whole, part in zip(found, parts, strict=True):
             whole[rows] = part
     return found

@@ -26,24 +26,28 @@ class Levels(NamedTuple):
     """Room to work on one line."""
 
     of_items: np.ndarray  # (whole groups,) uint16, 0 beyond the last item
-    of_tests: np.ndarray  # (n_items,) uint16
-    table: np.ndarray  # (TOP + 1,) int32: 2·UNIT for each test item above, plus 1 where a test item lies
-    n_tests: np.ndarray  # (TOP + 1,) int32, zero between lines
-    first: np.ndarray  # (TOP + 1,) int32, where the chain of a level's test items begins, −1 if it has none
-    following: np.ndarray  # (n_items,) int32, the next test item of the chain, or −1
+    of_tests: np.ndarray  # (room for test items,) uint16
+    table: np.ndarray  # (TOP + 1,) int64: 2·UNIT for each test item above, plus 1 where a test item lies
+    n_tests: np.ndarray  # (TOP + 1,) int64, 2·UNIT for each test item on the level; zero between lines
+    score: np.ndarray  # (TOP + 1,) float32, of the last test item put on a level, nan where none lies
+    last: np.ndarray  # (TOP + 1,) int32, that test item, −1 where none lies
+    others: np.ndarray  # (TOP + 1,) int32, the test item put there before it, −1 where there is none
+    before: np.ndarray  # (room for test items,) int32, the test item put on a level before another one, or −1
     unsure: np.ndarray  # (n_groups + 1,) int32, groups with an item on the level of a test item
 
 
 @kernel
-def levels_for(n_items: int) -> Any:
+def levels_for(n_items: int, n_tests: int) -> Any:
     n_groups = -(-n_items // GROUP)
     return Levels(
         np.zeros(n_groups * GROUP, dtype=np.uint16),
-        np.empty(n_items, dtype=np.uint16),
-        np.empty(TOP + 1, dtype=np.int32),
-        np.zeros(TOP + 1, dtype=np.int32),
+        np.empty(n_tests, dtype=np.uint16),
+        np.empty(TOP + 1, dtype=np.int64),
+        np.zeros(TOP + 1, dtype=np.int64),
+        np.full(TOP + 1, np.nan, dtype=np.float32),
         np.full(TOP + 1, -1, dtype=np.int32),
-        np.empty(n_items, dtype=np.int32),
+        np.full(TOP + 1, -1, dtype=np.int32),
+        np.empty(n_tests, dtype=np.int32),
         np.empty(n_groups + 1, dtype=np.int32),
     )
 
@@ -62,7 +66,7 @@ def count_wins(x: np.ndarray, masked: np.ndarray, tests: np.ndarray, n_negatives
     if len(tests) > FEW and told_apart:
         _set_levels(x, scale, shift, levels.of_items)
         _set_levels(tests, scale, shift, levels.of_tests)
-        _set_table(levels, len(tests))
+        _set_table(levels, tests)
         twice = _look_up(levels, x, tests)
         _clear_table(levels, len(tests))
         if twice >= 0:  # all that is no negative lies on level 0 and was counted as lower than every test item
@@ -88,18 +92,19 @@ def _set_levels(scores: np.ndarray, scale: Any, shift: Any, levels: np.ndarray) 
 
 
 @kernel
-def _set_table(levels: Any, n_tests: int) -> None:
-    for test in range(n_tests):
+def _set_table(levels: Any, tests: np.ndarray) -> None:
+    for test in range(len(tests)):
         level = levels.of_tests[test]
-        levels.n_tests[level] += np.int32(2 * UNIT)
-        levels.following[test] = levels.first[level]
-        levels.first[level] = test
-    above = np.int32(0)
+        levels.n_tests[level] += np.int64(2 * UNIT)
+        levels.score[level] = tests[test]
+        levels.before[test] = levels.others[level] = levels.last[level]
+        levels.last[level] = test
+    above = np.int64(0)
     for level in range(TOP, -1, -1):
         levels.table[level] = above
         above += levels.n_tests[level]
-    for test in range(n_tests):
-        levels.table[levels.of_tests[test]] |= np.int32(1)
+    for test in range(len(tests)):
+        levels.table[levels.of_tests[test]] |= np.int64(1)
 
 
 @kernel
@@ -107,7 +112,8 @@ def _clear_table(levels: Any, n_tests: int) -> None:
     for test in range(n_tests):
         level = levels.of_tests[test]
         levels.n_tests[level] = 0
-        levels.first[level] = -1
+        levels.score[level] = np.nan
+        levels.last[level] = levels.others[level] = -1
 
 
 @kernel
@@ -120,17 +126,19 @@ def _look_up(levels: Any, x: np.ndarray, tests: np.ndarray) -> Any:
         p = levels.of_items[group * GROUP : (group + 1) * GROUP]
         found = (table[p[0]] + table[p[1]]) + (table[p[2]] + table[p[3]])
         found += (table[p[4]] + table[p[5]]) + (table[p[6]] + table[p[7]])
-        total += np.int64(found >> BITS)
+        total += found >> BITS
         levels.unsure[n_unsure] = group  # without a branch: it is kept only if the next does not overwrite it
         n_unsure += np.uint32((found & (UNIT - 1)) > 0)
     left = len(x) * len(tests) // WORTH
     for position in range(n_unsure):
         start = levels.unsure[position] * GROUP
         for item in range(start, start + GROUP):
-            test = levels.first[levels.of_items[item]]
+            level, score = levels.of_items[item], x[item]
+            total += np.int64(levels.score[level] > score) + np.int64(levels.score[level] >= score)
+            test = levels.others[level]
             while test >= 0:
-                total += np.int64(tests[test] > x[item]) + np.int64(tests[test] >= x[item])
-                test = levels.following[test]
+                total += np.int64(tests[test] > score) + np.int64(tests[test] >= score)
+                test = levels.before[test]
                 left -= 1
         if left < 0:
             return np.int64(-1)

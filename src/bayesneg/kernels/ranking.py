@@ -29,7 +29,7 @@ def _mark_tests(line: np.ndarray, masked: np.ndarray, tests: np.ndarray, x: np.n
 
 
 @kernel
-def _holds(row: np.ndarray, item: int) -> bool:
+def _holds(row: np.ndarray, item: Any) -> bool:
     place = np.searchsorted(row, item)
     return bool(place < len(row) and row[place] == item)
 
@@ -75,8 +75,9 @@ def _entry_points(digest: int) -> tuple[Any, Any]:
         hits = np.zeros((len(users), k), dtype=np.bool_)
         wins = np.zeros(len(users), dtype=np.float64)
         n_negatives = np.zeros(len(users), dtype=np.int64)
-        desk, levels = desk_for(n_items, k), levels_for(n_items)
-        test_scores = np.empty(n_items, dtype=np.float32)
+        most_tests = np.max(test_indptr[users + 1] - test_indptr[users])
+        test_scores = np.empty(most_tests, dtype=np.float32)
+        desk, levels = desk_for(n_items, k), levels_for(n_items, most_tests)
         for row in range(len(users)):
             user, line, x = users[row], scores[row], desk.x
             masked = indices[indptr[user] : indptr[user + 1]]

@@ -85,9 +85,7 @@ def _find_maxima(x: np.ndarray, maxima: np.ndarray) -> None:
         m = maxima[stretch * LANES : (stretch + 1) * LANES]
         for l in range(LANES):  # noqa: E741
             first = _higher(_higher(p[l], p[l + LANES]), _higher(p[l + 2 * LANES], p[l + 3 * LANES]))
-            second = _higher(
-                _higher(p[l + 4 * LANES], p[l + 5 * LANES]), _higher(p[l + 6 * LANES], p[l + 7 * LANES])
-            )
+            second = _higher(_higher(p[l + 4 * LANES], p[l + 5 * LANES]), _higher(p[l + 6 * LANES], p[l + 7 * LANES]))
             m[l] = _higher(first, second)
 
 
@@ -142,15 +140,15 @@ def _count_reaching(maxima: np.ndarray, cut: Any) -> Any:
 
 @kernel
 def _collect(desk: Any, cut: Any) -> Any:
-    """Put every item that reaches the cut on the desk; returns how many, or the room there is if they exceed it."""
+    """Put every item that reaches the cut on the desk; returns how many, or len(desk.items) if too many."""
     n_columns = np.uint32(0)
     for column in range(len(desk.maxima)):
         desk.columns[n_columns] = column  # without a branch: it is kept only if the next does not overwrite it
         n_columns += np.uint32(desk.maxima[column] >= cut)
     found, room = np.uint32(0), np.uint32(len(desk.items) - 1)
     for position in range(n_columns):
-        column = np.uint32(desk.columns[position])
-        item = column // np.uint32(LANES) * np.uint32(STRETCH) + column % np.uint32(LANES)
+        reaching = np.uint32(desk.columns[position])
+        item = reaching // np.uint32(LANES) * np.uint32(STRETCH) + reaching % np.uint32(LANES)
         for _ in range(DEEP):
             value = desk.x[item]
             desk.values[found], desk.items[found] = value, item
