@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -189,6 +190,22 @@ def test_chunks_of_scores_suit_the_cache_and_stay_below_the_memory_bound(
     monkeypatch.setattr(ranking, "MOST_BYTES", most)
     evaluate(scorer, split)
     assert scorer.largest == users
+
+
+def test_one_chunk_of_scores_is_held_at_a_time(larger):
+    table, split = larger
+    given = []
+
+    class Watched(TableScorer):
+        def score_all(self, users):
+            assert not any(reference() is not None for reference in given)
+            scores = super().score_all(users)
+            given.append(weakref.ref(scores))
+            return scores
+
+    evaluate(Watched(table), split, chunk=40)
+    recommend(Watched(table), split.seen, np.arange(150), 5)
+    assert len(given) > 4
 
 
 def test_the_memory_bound_is_at_most_64_megabytes():
