@@ -21,6 +21,7 @@ test: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/bench_epoch.py
+	$(BIN)/python benchmarks/bench_evaluation.py
 	$(BIN)/python benchmarks/quality_ml100k.py
 	$(BIN)/python benchmarks/results_page.py
 

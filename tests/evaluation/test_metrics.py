@@ -77,9 +77,8 @@ def test_every_metric_is_zero_without_a_hit():
     assert np.array_equal(np.ravel(values), np.zeros(6))
 
 
-def test_auc_sums_within_each_user():
-    lower, n_tests = np.array([4.0, 2.0, 0.5]), np.array([2, 1])
-    assert metrics.auc(lower, n_tests, np.array([4, 2])).tolist() == [6 / 8, 0.5 / 2]
+def test_auc_is_the_share_of_pairs_won():
+    assert metrics.auc(np.array([6.0, 0.5]), np.array([2, 1]), np.array([4, 2])).tolist() == [6 / 8, 0.5 / 2]
 
 
 def test_auc_is_undefined_without_negatives():

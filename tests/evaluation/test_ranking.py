@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -170,16 +171,66 @@ def test_chunk_bounds_the_block_of_scores(larger):
     assert scorer.largest == 13
 
 
-def test_blocks_of_scores_stay_below_the_memory_bound(larger, monkeypatch):
-    table, split = larger
+@pytest.mark.parametrize(
+    ("cached", "least", "most", "users"),
+    [
+        (50_000, 1, 60_000, 50_000 // 1200),  # as many as the cache holds
+        (50_000, 45, 60_000, 45),  # at least so many
+        (50_000, 64, 60_000, 60_000 // 1200),  # but never above the bound
+        (0, 64, 100, 1),  # and one in any case
+    ],
+)
+def test_chunks_of_scores_suit_the_cache_and_stay_below_the_memory_bound(
+    larger, monkeypatch, cached, least, most, users
+):
+    table, split = larger  # 300 items, 1200 bytes a user
     scorer = TableScorer(table)
-    monkeypatch.setattr(ranking, "SCORE_BYTES", 50_000)
+    monkeypatch.setattr(ranking, "CACHED_BYTES", cached)
+    monkeypatch.setattr(ranking, "LEAST_USERS", least)
+    monkeypatch.setattr(ranking, "MOST_BYTES", most)
     evaluate(scorer, split)
-    assert scorer.largest == 50_000 // (300 * 4)
+    assert scorer.largest == users
+
+
+def test_one_chunk_of_scores_is_held_at_a_time(larger):
+    table, split = larger
+    given = []
+
+    class Watched(TableScorer):
+        def score_all(self, users):
+            assert not any(reference() is not None for reference in given)
+            scores = super().score_all(users)
+            given.append(weakref.ref(scores))
+            return scores
+
+    evaluate(Watched(table), split, chunk=40)
+    recommend(Watched(table), split.seen, np.arange(150), 5)
+    assert len(given) > 4
 
 
 def test_the_memory_bound_is_at_most_64_megabytes():
-    assert ranking.SCORE_BYTES <= 64 * 2**20
+    assert ranking.MOST_BYTES <= 64 * 2**20
+
+
+def test_every_batch_of_lists_gives_the_same_report(larger, monkeypatch):
+    table, split = larger
+    whole = evaluate(TableScorer(table), split)
+    for places in (1, 40, 1000):
+        monkeypatch.setattr(ranking, "BATCH_PLACES", places)
+        part = evaluate(TableScorer(table), split)
+        assert part.mean == pytest.approx(whole.mean)
+        for key, values in whole.values.items():
+            assert part.values[key] == pytest.approx(values, nan_ok=True)
+
+
+def test_judging_leaves_the_scores_as_they_are(larger):
+    table, split = larger
+    scores = np.array(table, dtype=np.float32)[split.test.counts > 0]
+    users = np.flatnonzero(split.test.counts)
+    before = scores.copy()
+    seen, test = split.seen, split.test
+    kernels.judge(scores, users, seen.indptr, seen.indices, test.indptr, test.indices, 20, True)
+    assert np.array_equal(scores, before)
 
 
 def test_large_lists_agree_with_a_full_sort(larger):
@@ -349,25 +400,15 @@ def test_a_scorer_of_other_data_is_refused():
         evaluate(TableScorer([[1, 0, 2]]), split_of([[]], [[0]], 2), k=1)
 
 
-def test_count_lower_of_a_user_without_test_items_is_empty():
-    data = interactions([[], [0]], 3)
-    lower, n_negatives = kernels.count_lower(
-        np.array([[1, 2, 3], [2, 1, 0]], dtype=np.float32),
-        np.arange(2),
-        np.zeros(3, dtype=np.int64),
-        np.zeros(0, dtype=np.int32),
-        data.indptr,
-        data.indices,
-    )
-    assert lower.tolist() == [2.0]
-    assert n_negatives.tolist() == [3, 2]
-
-
-def test_count_lower_does_not_count_a_masked_test_item_twice():
+def test_a_test_item_that_is_masked_is_excluded_once():
     both = interactions([[0]], 3)
     scores, users = np.array([[1, 0, 2]], dtype=np.float32), np.arange(1)
-    lower, n_negatives = kernels.count_lower(scores, users, both.indptr, both.indices, both.indptr, both.indices)
-    assert lower.tolist() == [1.0]
+    items, hits, wins, n_negatives = kernels.judge(
+        scores, users, both.indptr, both.indices, both.indptr, both.indices, 2, True
+    )
+    assert items.tolist() == [[2, 1]]
+    assert hits.tolist() == [[False, False]]
+    assert wins.tolist() == [1.0]
     assert n_negatives.tolist() == [2]
 
 

@@ -71,20 +71,19 @@ def average_precision(hits: np.ndarray, n_tests: np.ndarray) -> np.ndarray:
     >>> round(float(average_precision(np.array([[True, False, True, False]]), np.array([3]))[0]), 4)
     0.5556
     """
-    precisions = np.cumsum(hits, axis=1) / _ranks(hits)  # (U, k)
+    precisions = np.cumsum(hits, axis=1, dtype=np.int32) / _ranks(hits)  # (U, k)
     return (precisions * hits).sum(axis=1) / _listable(hits, n_tests)
 
 
-def auc(lower: np.ndarray, n_tests: np.ndarray, n_negatives: np.ndarray) -> np.ndarray:
-    """The share of (test item, negative) pairs in the right order, ties half: Σ lower / (t · n_negatives).
+def auc(wins: np.ndarray, n_tests: np.ndarray, n_negatives: np.ndarray) -> np.ndarray:
+    """The share of (test item, negative) pairs in the right order, ties half: wins / (t · n_negatives).
 
-    ``lower`` (Σ n_tests,) says how many negatives each test item beats, user after user; a user without
-    negatives has no pair to order and gets nan. By hand, for test items that beat 9 and 6 of 10: 15 / 20.
+    ``wins`` (U,) counts these pairs; a user without negatives has no pair to order and gets nan.
+    By hand, for two test items that beat 9 and 6 of 10 negatives: 15 / 20.
 
-    >>> float(auc(np.array([9.0, 6.0]), np.array([2]), np.array([10]))[0])
+    >>> float(auc(np.array([15.0]), np.array([2]), np.array([10]))[0])
     0.75
     """
-    wins = np.add.reduceat(lower, np.cumsum(n_tests) - n_tests)
     pairs = n_tests * n_negatives
     return np.divide(wins, pairs, out=np.full(len(wins), np.nan), where=pairs > 0)
 
@@ -98,9 +97,8 @@ def popularity(items: np.ndarray, counts: np.ndarray) -> np.ndarray:
     >>> float(popularity(np.array([[0, 2, -1]]), np.array([7, 1, 3]))[0])
     5.0
     """
-    listed = items >= 0
-    totals = np.where(listed, counts[items], 0).sum(axis=1)
-    n_listed = listed.sum(axis=1)
+    totals = np.append(counts, 0)[items].sum(axis=1)  # item −1 counts 0
+    n_listed = (items >= 0).sum(axis=1)
     return np.divide(totals, n_listed, out=np.full(len(items), np.nan), where=n_listed > 0)
 
 

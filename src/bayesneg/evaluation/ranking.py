@@ -1,4 +1,8 @@
-"""Full-catalogue ranking in chunks of users: every item a user has not seen competes, none is sampled."""
+"""Full-catalogue ranking in chunks of users: every item a user has not seen competes, none is sampled.
+
+Scores are judged by the chunk, while they are in the cache. What is left of them, the top of each list and the counts
+behind the AUC, is gathered over a batch of many chunks, and the metrics of a batch are computed at once.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,6 @@ import numpy as np
 from bayesneg.errors import InputError
 from bayesneg.evaluation.metrics import auc, average_precision, hit, mrr, ndcg, popularity, precision, recall
 from bayesneg.evaluation.results import Report
-from bayesneg.kernels import labels
 from bayesneg.kernels import ranking as kernels
 
 if TYPE_CHECKING:
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Top(NamedTuple):
-    """The top-k lists of a block of users."""
+    """The top-k lists of a batch of users; the users of one rank lie side by side, as metrics sum over ranks."""
 
     items: np.ndarray  # (B, k), −1 where nothing is left to list
     hits: np.ndarray  # (B, k) bool
@@ -41,7 +44,10 @@ LISTED: Final[dict[str, Callable[[Top], np.ndarray]]] = {
     "popularity": lambda top: popularity(top.items, top.popularity),
 }
 METRICS: Final = (*LISTED, "coverage", "auc")
-SCORE_BYTES: Final = 16 * 2**20  # of one block of scores; larger blocks leave the cache and gain nothing
+CACHED_BYTES: Final = 4 * 2**20  # a chunk of scores of this size is still in the cache when it is judged
+LEAST_USERS: Final = 64  # the matrix product of fewer waits for the items to be read from memory
+MOST_BYTES: Final = 64 * 2**20  # but no chunk of scores is larger, however many items there are
+BATCH_PLACES: Final = 2**18  # of the lists whose metrics are computed at once
 
 
 def evaluate(
@@ -65,7 +71,8 @@ def evaluate(
         k: one list length or several.
         part: ``"test"`` or ``"validation"``.
         metrics: which to compute, of :data:`METRICS`; all if None.
-        chunk: how many users are scored at a time; never changes the result. If None, as many as 16 MiB hold.
+        chunk: how many users are scored at a time; never changes the result. If None, as many as
+            suit the cache, in at most 64 MiB.
     """
     judged, seen = _parts(split, part)
     wanted = _checked_metrics(metrics)
@@ -76,18 +83,19 @@ def evaluate(
         raise InputError(f"the {part} part is empty; there is nothing to evaluate on")
     listed = [metric for metric in wanted if metric in LISTED]
     values = {key: np.empty(len(users)) for key in _keys(wanted, cutoffs) if not key.startswith("coverage")}
-    reached = {n: np.zeros(judged.n_items, dtype=bool) for n in cutoffs}
-    for rows, scores in _score_blocks(scorer, users, chunk):
+    reached = {n: np.zeros(judged.n_items + 1, dtype=bool) for n in cutoffs}  # the last is for −1
+    for batch in _slices(len(users), max(1, BATCH_PLACES // max(cutoffs, default=1))):
+        found = _judge(scorer, users[batch], judged, seen, max(cutoffs, default=0), "auc" in wanted, chunk)
+        n_tests = judged.counts[users[batch]]
         if "auc" in wanted:
-            values["auc"][rows] = _auc(scores, users[rows], judged, seen)
-        if cutoffs:
-            top = _top(scores, users[rows], judged, seen, split.train.popularity, max(cutoffs))
+            values["auc"][batch] = auc(found.wins, n_tests, found.n_negatives)
+        top = Top(found.items, found.hits, n_tests, split.train.popularity)
         for n in cutoffs:
             cut = top.cut(n)
-            reached[n][cut.items[cut.items >= 0]] = True
+            reached[n][cut.items] = True
             for metric in listed:
-                values[f"{metric}@{n}"][rows] = LISTED[metric](cut)
-    coverage = {f"coverage@{n}": float(reached[n].mean()) for n in cutoffs}
+                values[f"{metric}@{n}"][batch] = LISTED[metric](cut)
+    coverage = {f"coverage@{n}": float(reached[n][:-1].mean()) for n in cutoffs}
     return Report(
         part=part,
         mean={key: _mean(values[key]) if key in values else coverage[key] for key in _keys(wanted, cutoffs)},
@@ -110,37 +118,61 @@ def recommend(scorer: Scorer, seen: Interactions, user_numbers: np.ndarray, k: i
     for rows, scores in _score_blocks(scorer, users, None):
         items[rows] = kernels.top_k(scores, users[rows], seen.indptr, seen.indices, k)
         best[rows] = np.take_along_axis(scores, np.maximum(items[rows], 0), axis=1)
+        del scores
     best[items < 0] = np.nan
     return items, best
 
 
+def users_at_a_time(n_items: int) -> int:
+    """How many users are scored at a time if nobody says: see the three constants above."""
+    user_bytes = 4 * n_items
+    return max(1, CACHED_BYTES // user_bytes, min(LEAST_USERS, MOST_BYTES // user_bytes))
+
+
 def _score_blocks(scorer: Scorer, users: np.ndarray, chunk: int | None) -> Iterator[tuple[slice, np.ndarray]]:
     """Slices of ``users`` with their scores (B, n_items), a bounded number at a time."""
-    if chunk is None:
-        chunk = max(1, SCORE_BYTES // (4 * scorer.n_items))
-    elif chunk < 1:
+    if chunk is not None and chunk < 1:
         raise InputError(f"chunk must be at least 1, got {chunk}")
-    for start in range(0, len(users), chunk):
-        rows = slice(start, min(start + chunk, len(users)))
+    for rows in _slices(len(users), chunk or users_at_a_time(scorer.n_items)):
         yield rows, np.ascontiguousarray(scorer.score_all(users[rows]), dtype=np.float32)
 
 
-def _top(
-    scores: np.ndarray,
+def _slices(length: int, size: int) -> Iterator[slice]:
+    return (slice(start, min(start + size, length)) for start in range(0, length, size))
+
+
+class Found(NamedTuple):
+    """What judging leaves of the scores of a batch of users."""
+
+    items: np.ndarray  # (B, k) int32
+    hits: np.ndarray  # (B, k) bool
+    wins: np.ndarray  # (B,) pairs of a test item and a negative in the right order
+    n_negatives: np.ndarray  # (B,)
+
+
+def _judge(
+    scorer: Scorer,
     users: np.ndarray,
     judged: Interactions,
     seen: Interactions,
-    popularity: np.ndarray,
     k: int,
-) -> Top:
-    items = kernels.top_k(scores, users, seen.indptr, seen.indices, k)  # (B, k)
-    hits = labels.contains(judged.indptr, judged.indices, np.repeat(users, k), items.ravel())
-    return Top(items, hits.reshape(items.shape), judged.counts[users], popularity)
-
-
-def _auc(scores: np.ndarray, users: np.ndarray, judged: Interactions, seen: Interactions) -> np.ndarray:
-    lower, n_negatives = kernels.count_lower(scores, users, seen.indptr, seen.indices, judged.indptr, judged.indices)
-    return auc(lower, judged.counts[users], n_negatives)
+    counting: bool,
+    chunk: int | None,
+) -> Found:
+    found = Found(
+        items=np.empty((len(users), k), dtype=np.int32, order="F"),
+        hits=np.empty((len(users), k), dtype=bool, order="F"),
+        wins=np.empty(len(users)),
+        n_negatives=np.empty(len(users), dtype=np.int64),
+    )
+    for rows, scores in _score_blocks(scorer, users, chunk):
+        parts = kernels.judge(
+            scores, users[rows], seen.indptr, seen.indices, judged.indptr, judged.indices, k, counting
+        )
+        del scores  # before the next are made, so that one chunk is held and not two
+        for whole, part in zip(found, parts, strict=True):
+            whole[rows] = part
+    return found
 
 
 def _keys(wanted: tuple[str, ...], cutoffs: tuple[int, ...]) -> list[str]:
