@@ -34,11 +34,13 @@ from bayesneg.kernels.rules import (
     AtScoreRank,
     FromMemory,
     LeastRisk,
+    LeastRiskBySummary,
     MostUnbiased,
     TakeFirst,
     TakeHighest,
 )
 from bayesneg.kernels.scoring import TILE, Mirror, count_above, dot, rounding, score_tile, update_mirror
+from bayesneg.kernels.summaries import items_above, length_of
 
 
 class Factors(NamedTuple):
@@ -86,6 +88,34 @@ def _least_risk(rule, draws, example, indices, factors, x):  # type: ignore[no-u
     x_candidates, counts, n = count_candidates(candidates, rule.over_all, example, factors, x)
     x_positive = dot(factors.users[example.user], factors.items[example.positive])
     return candidates[choose_least_risk(x_candidates, x_positive, counts, n, priors, rule.weight)]
+
+
+def _least_risk_by_summary(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
+    """Mostly the highest score wins whatever the F of the others; only where that is open all are judged."""
+    b, size, w = example.b, draws.sizes[example.b], factors.users[example.user]
+    first, highest, second = 0, np.float32(-np.inf), np.float32(-np.inf)
+    for k in range(size):
+        score = dot(w, factors.items[draws.candidates[b, k]])
+        x[k] = score
+        if score > highest:
+            first, highest, second = k, score, highest
+        elif score > second:
+            second = score
+    if size == 1:
+        return draws.candidates[b, 0]
+    n = len(factors.items) - (0 if rule.over_all else example.stop - example.start)
+    x_positive = dot(w, factors.items[example.positive])
+    length = length_of(w)
+    F = summarised_cdf(rule.knots[example.user], rule.ranks, highest / length, n)
+    if wins_anyway(F, draws.priors[b, first], x_positive, highest, second, rule.weight):
+        return draws.candidates[b, first]
+    best, least = 0, np.inf
+    for k in range(size):
+        F = summarised_cdf(rule.knots[example.user], rule.ranks, x[k] / length, n)
+        value = risk(info(x_positive, x[k]), unbias(F, draws.priors[b, k]), rule.weight)
+        if value < least:
+            best, least = k, value
+    return draws.candidates[b, best]
 
 
 def _most_unbiased(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
@@ -143,6 +173,7 @@ _CHOICES: dict[type, Callable[..., int]] = {
     TakeFirst: _take_first,
     TakeHighest: _take_highest,
     LeastRisk: _least_risk,
+    LeastRiskBySummary: _least_risk_by_summary,
     MostUnbiased: _most_unbiased,
     AtScoreRank: _at_score_rank,
     AtFactorRank: _at_factor_rank,
@@ -154,6 +185,25 @@ SWEEPING = (LeastRisk, MostUnbiased, AtScoreRank)  # rules that may look at the 
 @overload(choose)
 def _choose(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
     return _CHOICES[rule.instance_class]
+
+
+# ------------------------------------------------------------------------------------------------ F from a summary
+
+
+@kernel
+def summarised_cdf(knots, ranks, z, n):  # type: ignore[no-untyped-def]
+    return counted_cdf(n - min(items_above(knots, ranks, z), n - 1.0), n)
+
+
+@kernel
+def wins_anyway(F, p, x_positive, highest, second, weight):  # type: ignore[no-untyped-def]
+    """Whether the candidate of highest score has the least risk even if every other is certainly a true negative.
+
+    Their risk is at least −λ · info(second), and g_1 · (1 − (1+λ) · unbias) is less where unbias > (1 + λ g_2/g_1) / (1+λ).
+    The margin covers the rounding of single precision.
+    """
+    ratio = (np.float32(1.0) + np.exp(x_positive - highest)) / (np.float32(1.0) + np.exp(x_positive - second))
+    return unbias(F, p) > (1.0 + weight * ratio) / (1.0 + weight) + 1e-5
 
 
 # ------------------------------------------------------------------------- the whole catalogue, or as much as needed
