@@ -28,7 +28,7 @@ from bayesneg.kernels.choices import (
     truncated_rank,
     unbias,
 )
-from bayesneg.kernels.compiling import DIGEST, entry_point, kernel, reordering_kernel
+from bayesneg.kernels.compiling import DIGEST, INLINED, entry_point, kernel, lent, reordering_kernel
 from bayesneg.kernels.rules import (
     AtFactorRank,
     AtScoreRank,
@@ -73,10 +73,11 @@ def _take_first(rule, draws, example, indices, factors, x):  # type: ignore[no-u
 
 
 def _take_highest(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
-    size = draws.sizes[example.b]
-    for k in range(size):
-        x[k] = dot(factors.users[example.user], factors.items[draws.candidates[example.b, k]])
-    return draws.candidates[example.b, choose_highest(x[:size], rule.top, draws.uniforms[example.b, 0])]
+    b, size = example.b, draws.sizes[example.b]
+    first, _, _ = score_candidates(factors.users[example.user], factors.items, draws.candidates[b, :size], x)
+    if rule.top == 1:
+        return draws.candidates[b, first]
+    return draws.candidates[b, choose_highest(x[:size], rule.top, draws.uniforms[b, 0])]
 
 
 def _least_risk(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
@@ -93,28 +94,18 @@ def _least_risk(rule, draws, example, indices, factors, x):  # type: ignore[no-u
 def _least_risk_by_summary(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
     """Mostly the highest score wins whatever the F of the others; only where that is open all are judged."""
     b, size, w = example.b, draws.sizes[example.b], factors.users[example.user]
-    first, highest, second = 0, np.float32(-np.inf), np.float32(-np.inf)
-    for k in range(size):
-        score = dot(w, factors.items[draws.candidates[b, k]])
-        x[k] = score
-        if score > highest:
-            first, highest, second = k, score, highest
-        elif score > second:
-            second = score
-    if size == 1:
-        return draws.candidates[b, 0]
-    n = len(factors.items) - (0 if rule.over_all else example.stop - example.start)
-    x_positive = dot(w, factors.items[example.positive])
-    length = length_of(w)
-    F = summarised_cdf(rule.knots[example.user], rule.ranks, highest / length, n)
-    if wins_anyway(F, draws.priors[b, first], x_positive, highest, second, rule.weight):
-        return draws.candidates[b, first]
-    best, least = 0, np.inf
-    for k in range(size):
-        F = summarised_cdf(rule.knots[example.user], rule.ranks, x[k] / length, n)
-        value = risk(info(x_positive, x[k]), unbias(F, draws.priors[b, k]), rule.weight)
-        if value < least:
-            best, least = k, value
+    best, highest, second = score_candidates(w, factors.items, draws.candidates[b, :size], x)
+    if size > 1:
+        n = len(factors.items) - (0 if rule.over_all else example.stop - example.start)
+        x_positive, length = dot(w, factors.items[example.positive]), length_of(w)
+        above = items_above(rule.knots[example.user], rule.ranks, highest / length)
+        if not wins_anyway(above, n, draws.priors[b, best], x_positive, highest, second, rule.weight):
+            least = np.inf
+            for k in range(size):
+                F = summarised_cdf(rule.knots[example.user], rule.ranks, x[k] / length, n)
+                value = risk(info(x_positive, x[k]), unbias(F, draws.priors[b, k]), rule.weight)
+                if value < least:
+                    best, least = k, value
     return draws.candidates[b, best]
 
 
@@ -182,9 +173,25 @@ _CHOICES: dict[type, Callable[..., int]] = {
 SWEEPING = (LeastRisk, MostUnbiased, AtScoreRank)  # rules that may look at the whole catalogue for each example
 
 
-@overload(choose)
+@overload(choose, jit_options=INLINED)
 def _choose(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
     return _CHOICES[rule.instance_class]
+
+
+@kernel
+def score_candidates(w, items, candidates, x):  # type: ignore[no-untyped-def]
+    """Scores into x; the position of the highest, the earlier on ties, its score and the next lower or equal one.
+
+    Without branches: which candidate is ahead cannot be predicted, and a wrong guess costs more than three dots.
+    """
+    first, highest, second = 0, np.float32(-np.inf), np.float32(-np.inf)
+    for k in range(len(candidates)):
+        score = dot(w, items[candidates[k]])
+        x[k] = score
+        second = max(second, min(score, highest))
+        first = k if score > highest else first
+        highest = max(highest, score)
+    return first, highest, second
 
 
 # ------------------------------------------------------------------------------------------------ F from a summary
@@ -196,14 +203,16 @@ def summarised_cdf(knots, ranks, z, n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def wins_anyway(F, p, x_positive, highest, second, weight):  # type: ignore[no-untyped-def]
+def wins_anyway(above, n, p, x_positive, highest, second, weight):  # type: ignore[no-untyped-def]
     """Whether the candidate of highest score has the least risk even if every other is certainly a true negative.
 
-    Their risk is at least −λ · info(second), and g_1 · (1 − (1+λ) · unbias) is less where unbias > (1 + λ g_2/g_1) / (1+λ).
-    The margin covers the rounding of single precision.
+    Their risk is at least −λ · info(second), and g · (1 − (1+λ) · unbias) is less where unbias > (1 + λ · info(second) / g)
+    / (1+λ): here with info = 1/A and 1/B, 1 − F = (above + 1)/(n + 1), and no division. A millionth covers rounding.
     """
-    ratio = (np.float32(1.0) + np.exp(x_positive - highest)) / (np.float32(1.0) + np.exp(x_positive - second))
-    return unbias(F, p) > (1.0 + weight * ratio) / (1.0 + weight) + 1e-5
+    A = np.float32(1.0) + np.exp(x_positive - highest)
+    B = np.float32(1.0) + np.exp(x_positive - second)
+    gap = B - A - np.float32(1e-6) * B
+    return (above + 1.0) * (1.0 - p) * weight * gap > (B + weight * A) * p * (n - above)
 
 
 # ------------------------------------------------------------------------- the whole catalogue, or as much as needed
@@ -323,6 +332,7 @@ def _entry_points(digest: int) -> tuple[Callable[..., None], Callable[..., None]
         rule, users, positives, draws, indptr, indices, factors, rate, decay, simultaneous, negatives, infos
     ):
         """Choose and learn, example after example; ``negatives`` and ``infos`` (B,) say what was chosen."""
+        rule, draws, indices, factors = lent(rule), lent(draws), lent(indices), lent(factors)
         sweeping = len(factors.mirror.tiles) > 0
         x = np.empty(len(factors.items) + draws.candidates.shape[1] + TILE + digest * 0, dtype=np.float32)
         for b in range(len(users)):
@@ -343,6 +353,7 @@ def _entry_points(digest: int) -> tuple[Callable[..., None], Callable[..., None]
     @entry_point
     def learn_given(users, positives, negatives, factors, rate, decay, simultaneous, infos):  # type: ignore[no-untyped-def]
         """The same steps for negatives (B,) that somebody else chose; −1 is skipped."""
+        factors = lent(factors)
         for b in range(len(users) + digest * 0):
             infos[b] = 0.0
             if negatives[b] >= 0:
@@ -355,6 +366,7 @@ def _entry_points(digest: int) -> tuple[Callable[..., None], Callable[..., None]
 
         ``firsts`` are the examples that renew their user's memory once all have chosen; empty without a memory.
         """
+        rule, draws, indices, factors = lent(rule), lent(draws), lent(indices), lent(factors)
         x = np.empty(len(factors.items) + draws.candidates.shape[1] + TILE + digest * 0, dtype=np.float32)
         for b in range(len(users)):
             negatives[b] = -1

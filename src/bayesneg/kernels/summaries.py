@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesneg.kernels.compiling import entry_point, kernel, reordering_kernel
+from bayesneg.kernels.compiling import entry_point, kernel, lent, reordering_kernel
 from bayesneg.kernels.rules import SHORTEST
 
 KNOTS = 32  # ranks of a summary, at most
-BINS = 1024  # between the highest and the lowest score of a list; a knot is off by no more than one
+BINS = 256  # between the highest and the lowest score of a list; a knot is off by no more than one
 
 
 class Pool(NamedTuple):
@@ -83,9 +83,12 @@ def due_users(
     users: np.ndarray, epoch: int, vectors: np.ndarray, then: np.ndarray, made: np.ndarray, moved: float
 ) -> np.ndarray:
     """The users, each once, without a summary of this epoch or ``moved`` of a length away from ``then``; marks them."""
-    due = np.empty(len(users), dtype=np.int32)
+    due, seen = np.empty(len(users), dtype=np.int32), np.zeros(len(vectors), dtype=np.bool_)
     n_due = 0
     for user in users:
+        if seen[user]:
+            continue
+        seen[user] = True
         if made[user] != epoch or share_moved(vectors[user], then[user]) > moved:
             made[user] = epoch
             then[user] = vectors[user]
@@ -95,40 +98,38 @@ def due_users(
 
 
 @entry_point
-def summarise(x, high, low, users, vectors, pool, indptr, indices, over_all, ranks, knots):  # type: ignore[no-untyped-def]
-    """Write the knots of ``users`` (B,), whose scores of the pool's items are ``x`` (B, P) from ``low`` to ``high`` (B,).
+def summarise(x, highest, lowest, users, vectors, pool, indptr, indices, over_all, ranks, knots):  # type: ignore[no-untyped-def]
+    """Write the knots of ``users`` (B,) from their scores x (B, P) of the pool's items, from highest to lowest (B,).
 
-    Scores are counted in bins; a knot lies in its bin as far down as its rank does.
+    Scores are counted in equal bins; a knot lies as deep in its bin as its rank does.
     """
-    counts, bins = np.empty(BINS, dtype=np.int64), np.empty(x.shape[1], dtype=np.int32)
+    pool, counts, bins = lent(pool), np.empty(BINS, dtype=np.int32), np.empty(x.shape[1], dtype=np.int32)
     for b in range(len(users)):
-        user, top = users[b], high[b]
-        per_bin = (top - low[b]) / np.float32(BINS - 1)
-        per_score = np.float32(1.0) / per_bin
-        length = length_of(vectors[user])
-        if not (np.isfinite(per_score) and np.isfinite(per_bin)):  # all scores are equal, or some are no numbers
+        user, top, row, weights = users[b], highest[b], x[b], pool.weights
+        length, width = length_of(vectors[user]), (top - lowest[b]) / np.float32(BINS - 1)
+        per_score = np.float32(1.0) / width
+        if not (np.isfinite(width) and np.isfinite(per_score)):  # all scores are equal, or some are no numbers
             knots[user] = top / length
             continue
         counts[:] = 0
-        row = x[b]
         for place in range(len(row)):
             bins[place] = np.int32((top - row[place]) * per_score)
         for place in range(len(row)):
-            counts[bins[place]] += pool.weights[place]
+            counts[bins[place]] += weights[place]
         if not over_all:
             for observed in range(indptr[user], indptr[user + 1]):
                 place = pool.places[indices[observed]]
                 if place >= 0:
-                    counts[bins[place]] -= pool.weights[place]
+                    counts[bins[place]] -= weights[place]
         above, k = 0, 0
         for bin in range(BINS):
             while k < len(ranks) and ranks[k] <= above + counts[bin]:
-                depth = bin + np.float32((ranks[k] - above - 0.5) / counts[bin])
-                knots[user, k] = (top - depth * per_bin) / length
+                share = np.float32(ranks[k] - above - 0.5) / np.float32(counts[bin])
+                knots[user, k] = (top - (bin + share) * width) / length
                 k += 1
             above += counts[bin]
         for rest in range(k, len(ranks)):
-            knots[user, rest] = low[b] / length
+            knots[user, rest] = lowest[b] / length
 
 
 @kernel

@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesneg.checks import number, whole
 from bayesneg.interfaces import Batch, Embeddings
-from bayesneg.kernels.rules import LeastRiskBySummary
+from bayesneg.kernels.rules import SHORTEST, LeastRiskBySummary
 
 SCORES = 1 << 19  # held at once while summaries are made
 REACH = 2.0  # standard deviations above its mean score, over the users, by which an item's chance of a top place is told
@@ -26,8 +26,8 @@ class Refresh:
     fewer and fewer of the others.
     """
 
-    moved: float = 0.1
-    pool: int = 4096
+    moved: float = 0.08
+    pool: int = 512
 
     def __post_init__(self) -> None:
         number("moved", self.moved, least=0)
@@ -81,12 +81,11 @@ class Summaries:
 
 
 def _by_reach(vectors: Embeddings, pool: int) -> np.ndarray:
-    """All items, those first that score high for some users: by mean + 2 standard deviations over the users' directions."""
+    """All items, those first that score high for some users: by mean + 2 standard deviations over users of length 1."""
     if len(vectors.items) <= pool:
         return np.arange(len(vectors.items))
-    lengths = np.linalg.norm(vectors.users, axis=1, keepdims=True)
-    directions = vectors.users / np.maximum(lengths, 1e-30)
-    covariance = np.cov(directions, rowvar=False).astype(np.float32)
-    spread = np.einsum("id,id->i", vectors.items @ covariance, vectors.items)
-    reach = vectors.items @ directions.mean(axis=0) + REACH * np.sqrt(np.maximum(spread, 0.0))
-    return np.argsort(-reach, kind="stable")
+    directions = vectors.users / np.maximum(np.linalg.norm(vectors.users, axis=1, keepdims=True), np.float32(SHORTEST))
+    mean = directions.mean(axis=0)
+    covariance = directions.T @ directions / len(directions) - np.outer(mean, mean)
+    variance = np.einsum("id,id->i", vectors.items @ covariance, vectors.items)
+    return np.argsort(-(vectors.items @ mean + REACH * np.sqrt(np.maximum(variance, 0.0))), kind="stable")
