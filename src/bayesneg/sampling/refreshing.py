@@ -27,7 +27,7 @@ class Refresh:
     """
 
     moved: float = 0.08
-    pool: int = 512
+    pool: int = 256
 
     def __post_init__(self) -> None:
         number("moved", self.moved, least=0)
