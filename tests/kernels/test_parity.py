@@ -15,8 +15,11 @@ from bayesneg.kernels.rules import Draws
 from bayesneg.models import mf
 from bayesneg.models.embedding import EmbeddingScorer
 from bayesneg.seeding import stream
-from rule_samplers import SAMPLERS
+from rule_samplers import SAMPLERS as COUNTED
+from rule_samplers import SUMMARISED
 from worlds import batch_of, compiled_choice, exact_scorer, random_interactions
+
+SAMPLERS = {**COUNTED, **SUMMARISED}
 
 
 @pytest.mark.parametrize("name", SAMPLERS)

@@ -98,11 +98,11 @@ def _least_risk_by_summary(rule, draws, example, indices, factors, x):  # type: 
     if size > 1:
         n = len(factors.items) - (0 if rule.over_all else example.stop - example.start)
         x_positive, length = dot(w, factors.items[example.positive]), length_of(w)
-        above = items_above(rule.knots[example.user], rule.ranks, highest / length)
+        above = others_above(rule, example.user, highest / length, n)
         if not wins_anyway(above, n, draws.priors[b, best], x_positive, highest, second, rule.weight):
             least = np.inf
             for k in range(size):
-                F = summarised_cdf(rule.knots[example.user], rule.ranks, x[k] / length, n)
+                F = counted_cdf(n - others_above(rule, example.user, x[k] / length, n), n)
                 value = risk(info(x_positive, x[k]), unbias(F, draws.priors[b, k]), rule.weight)
                 if value < least:
                     best, least = k, value
@@ -198,8 +198,9 @@ def score_candidates(w, items, candidates, x):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def summarised_cdf(knots, ranks, z, n):  # type: ignore[no-untyped-def]
-    return counted_cdf(n - min(items_above(knots, ranks, z), n - 1.0), n)
+def others_above(rule, user, z, n):  # type: ignore[no-untyped-def]
+    """How many of the n items stand above one of them, by the user's summary."""
+    return min(items_above(rule.knots[user], rule.ranks, z), n - 1.0)
 
 
 @kernel

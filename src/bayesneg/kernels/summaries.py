@@ -125,7 +125,7 @@ def summarise(x, highest, lowest, users, vectors, pool, indptr, indices, over_al
         for bin in range(BINS):
             while k < len(ranks) and ranks[k] <= above + counts[bin]:
                 share = np.float32(ranks[k] - above - 0.5) / np.float32(counts[bin])
-                knots[user, k] = (top - (bin + share) * width) / length
+                knots[user, k] = max(top - (bin + share) * width, lowest[b]) / length
                 k += 1
             above += counts[bin]
         for rest in range(k, len(ranks)):
@@ -143,5 +143,5 @@ def items_above(knots: np.ndarray, ranks: np.ndarray, z: float) -> Any:
     if passed == len(knots):
         return ranks[passed - 1] - 1.0
     upper, lower = knots[passed - 1], knots[passed]
-    share = np.float64(upper - z) / np.float64(upper - lower)
+    share = (np.float64(upper) - z) / (np.float64(upper) - lower)
     return ranks[passed - 1] - 1.0 + share * (ranks[passed] - ranks[passed - 1])
