@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayesneg as bn
-from bayesneg.kernels import choices, draws, reference, scoring, sequential
+from bayesneg.kernels import choices, draws, reference, scoring, sequential, sweeping
 from bayesneg.kernels.rules import Draws
 from bayesneg.models import mf
 from bayesneg.models.embedding import EmbeddingScorer
@@ -182,8 +182,8 @@ def early_proofs(rule, drawn, batch) -> int:
     found = 0
     for b, (user, positive) in enumerate(zip(batch.users, batch.positives, strict=True)):
         example = sequential.Example(b, user, positive, train.indptr[user], train.indptr[user + 1], True)
-        promising = sequential.most_promising(drawn.candidates[b], drawn.priors[b], rule, example, factors, x)
-        found += sequential.sweep(promising, rule.over_all, example, factors, x)
+        promising = sweeping.most_promising(drawn.candidates[b], drawn.priors[b], rule, example, factors, x)
+        found += sweeping.sweep(promising, rule.over_all, example, factors, x)
     return found
 
 

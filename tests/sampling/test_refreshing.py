@@ -38,7 +38,7 @@ def test_a_fresh_summary_makes_the_exact_choice_nearly_always(trained, pool):
 
 
 def test_a_summary_follows_a_vector_that_grows(trained):
-    train, scorer = trained
+    scorer = trained[1]
     shorter = EmbeddingScorer(scorer.users / 3, scorer.items)
     now, before = (picks(bn.BNS(cdf="refreshed"), *trained, made_on=made_on) for made_on in (scorer, shorter))
     np.testing.assert_array_equal(now, before)

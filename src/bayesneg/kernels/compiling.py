@@ -17,7 +17,8 @@ from numba.extending import intrinsic
 
 SOURCES = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
 DIGEST = int.from_bytes(hashlib.sha256(SOURCES).digest()[:6], "big")
-INLINED = {"nogil": True, "error_model": "numpy", "forceinline": True}
+null: Any = cgutils.get_null_value
+INLINED: Any = {"nogil": True, "error_model": "numpy", "forceinline": True}
 
 kernel = njit(**INLINED)
 entry_point = njit(nogil=True, error_model="numpy", cache=True)
@@ -25,8 +26,7 @@ entry_point = njit(nogil=True, error_model="numpy", cache=True)
 reordering_kernel = njit(**INLINED, fastmath={"reassoc", "contract", "nsz"})
 
 
-@intrinsic  # type: ignore[misc]
-def lent(typing_context: Any, value: Any) -> Any:
+def _lent(typing_context: Any, value: Any) -> Any:
     """An entry point's own argument, an array or a tuple of arrays, whose references are not counted from here on.
 
     numba counts a reference for each array it takes out of a tuple, with an atomic instruction that costs as much as a
@@ -39,14 +39,17 @@ def lent(typing_context: Any, value: Any) -> Any:
     return value(value), codegen
 
 
+lent: Any = intrinsic(_lent)
+
+
 def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value=value)
-        array.meminfo = cgutils.get_null_value(array.meminfo.type)
-        array.parent = cgutils.get_null_value(array.parent.type)
+        array.meminfo = null(array.meminfo.type)
+        array.parent = null(array.parent.type)
         return array._getvalue()
     if isinstance(kind, types.BaseTuple):
-        for place, own in enumerate(kind.types):
+        for place, own in enumerate(kind.types):  # type: ignore[attr-defined]
             part = _uncounted(context, builder, own, builder.extract_value(value, place))
             value = builder.insert_value(value, part, place)
     return value

@@ -146,7 +146,7 @@ def as_prior(prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray]) -> P
 def checked(probabilities: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """The probabilities as float64 (…), each in [0, 1]; a wrong one is named."""
     try:
-        values = np.require(probabilities, np.float64, "CW")
+        values = np.require(probabilities, np.float64, ["C", "W"])
         if values.shape != shape:
             values = np.array(np.broadcast_to(values, shape))
     except (TypeError, ValueError):

@@ -15,9 +15,7 @@ from bayesneg.interfaces import Batch, Embeddings
 from bayesneg.kernels.rules import SHORTEST, LeastRiskBySummary
 
 SCORES = 1 << 19  # held at once while summaries are made
-REACH = (
-    2.0  # standard deviations above its mean score, over the users, by which an item's chance of a top place is told
-)
+REACH = 2.0  # an item may stand high if so many standard deviations, over the users, above its mean score are high
 
 
 @dataclass(frozen=True)
