@@ -26,7 +26,7 @@ class Refresh:
     fewer and fewer of the others.
     """
 
-    moved: float = 0.08
+    moved: float = 0.07
     pool: int = 256
 
     def __post_init__(self) -> None:
