@@ -22,3 +22,14 @@ SAMPLERS = {
     "aobpr by factor": bn.AOBPR(scale=4.0, rank="factor"),
     "srns": bn.SRNS(memory=3, fresh=5, warmup=2),
 }
+
+SUMMARISED = {
+    "bns, refreshed": bn.BNS(cdf="refreshed"),
+    "bns, refreshed, from a pool": bn.BNS(cdf="refreshed", refresh=bn.Refresh(pool=7)),
+    "bns, refreshed at every step": bn.BNS(cdf="refreshed", refresh=bn.Refresh(moved=0.0)),
+    "bns, refreshed, many candidates": bn.BNS(candidates=25, cdf="refreshed"),
+    "bns of all, refreshed": bn.BNS(candidates="all", cdf="refreshed"),
+    "bns over all items, refreshed": bn.BNS(cdf_over="all", weight=1.0, cdf="refreshed"),
+    "bns, strong prior, refreshed": bn.BNS(prior=bn.FlatPrior(0.5), cdf="refreshed"),
+    "bns, certain prior, refreshed": bn.BNS(prior=lambda users, items: (items % 2).astype(float), cdf="refreshed"),
+}

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from bayesneg.sampling.priors import ItemPrior as ItemPrior
     from bayesneg.sampling.priors import OraclePrior as OraclePrior
     from bayesneg.sampling.priors import PopularityPrior as PopularityPrior
+    from bayesneg.sampling.refreshing import Refresh as Refresh
     from bayesneg.sampling.schedules import LinearDecay as LinearDecay
     from bayesneg.sampling.schedules import WarmStart as WarmStart
     from bayesneg.sampling.srns import SRNS as SRNS
@@ -82,6 +83,7 @@ _HOMES = {
         "OraclePrior",
         "PopularityPrior",
     ),
+    "bayesneg.sampling.refreshing": ("Refresh",),
     "bayesneg.sampling.schedules": ("LinearDecay", "WarmStart"),
     "bayesneg.sampling.srns": ("SRNS",),
     "bayesneg.sampling.static": ("PNS", "RNS"),

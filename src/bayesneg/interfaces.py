@@ -95,6 +95,10 @@ class NegativeSampler(ABC):
         """The sampler bound to the training data, asked for once per fit; fresh state belongs in what is returned."""
         return self
 
+    def resolved(self, train: Interactions) -> NegativeSampler:
+        """The sampler with what its settings leave to the data decided, as the record shows it."""
+        return self
+
     def end_epoch(self, epoch: int, scorer: Scorer) -> None:
         """Called after each epoch; for samplers that keep a memory."""
         return

@@ -111,7 +111,11 @@ def begun_record(
         dataset=split.train.name,
         sampler=type(sampler).__name__.lower(),
         model=settings_text(model),
-        spec={"model": describe(model), "sampler": describe(sampler), "evaluate_every": evaluate_every},
+        spec={
+            "model": describe(model),
+            "sampler": describe(sampler.resolved(split.train)),
+            "evaluate_every": evaluate_every,
+        },
         versions=versions(),
         data=data_facts(split, sampler.wanted(split.train.n_items)),
         select=_selection(select, split),

@@ -38,6 +38,8 @@ SAMPLERS = {
     "bns with a function": bn.BNS(prior=lambda users, items: np.full(np.shape(items), 0.1)),
     "bns after rns": bn.WarmStart(bn.RNS(), bn.BNS(), epochs=1),
     "bns with the flat prior": bn.BNS(prior=bn.FlatPrior()),
+    "bns with a refreshed F": bn.BNS(cdf="refreshed", refresh=bn.Refresh(pool=10)),
+    "bns with a refreshed F after rns": bn.WarmStart(bn.RNS(), bn.BNS(cdf="refreshed"), epochs=1),
     "posterior": bn.Posterior(),
     "a user's own": Hardest(),
 }

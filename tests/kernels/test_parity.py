@@ -10,13 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayesneg as bn
-from bayesneg.kernels import choices, reference, scoring, sequential
+from bayesneg.kernels import choices, reference, scoring, sequential, sweeping
 from bayesneg.kernels.rules import Draws
 from bayesneg.models import mf
 from bayesneg.models.embedding import EmbeddingScorer
 from bayesneg.seeding import stream
-from rule_samplers import SAMPLERS
+from rule_samplers import SAMPLERS as COUNTED
+from rule_samplers import SUMMARISED
 from worlds import batch_of, compiled_choice, exact_scorer, random_interactions
+
+SAMPLERS = {**COUNTED, **SUMMARISED}
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
@@ -145,8 +148,8 @@ def early_proofs(rule, drawn, batch) -> int:
     found = 0
     for b, (user, positive) in enumerate(zip(batch.users, batch.positives, strict=True)):
         example = sequential.Example(b, user, positive, train.indptr[user], train.indptr[user + 1], True)
-        promising = sequential.most_promising(drawn.candidates[b], drawn.priors[b], rule, example, factors, x)
-        found += sequential.sweep(promising, rule.over_all, example, factors, x)
+        promising = sweeping.most_promising(drawn.candidates[b], drawn.priors[b], rule, example, factors, x)
+        found += sweeping.sweep(promising, rule.over_all, example, factors, x)
     return found
 
 

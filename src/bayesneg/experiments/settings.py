@@ -61,6 +61,9 @@ class PosteriorOptions(Options):
 
 class BNSOptions(PosteriorOptions):
     weight: float | str = Field(5.0, description="λ; or linear/START/RATE/FLOOR for max(START − RATE·epoch, FLOOR)")
+    cdf: Literal["exact", "refreshed", "auto"] = Field(
+        "exact", description="how F is had: exact, refreshed (fast, from a summary) or auto (by the catalogue's size)"
+    )
 
 
 class WarmStartOptions(BNSOptions):

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from bayesneg.kernels.compiling import DIGEST, entry_point, inlined_kernel, kernel
+from bayesneg.kernels.compiling import DIGEST, entry_point, kernel
 from bayesneg.kernels.observed import Observed, Row, in_row, observes
 from bayesneg.kernels.prefetch import prefetch
 from bayesneg.kernels.reference import SCARCE, TRIES
@@ -110,7 +110,7 @@ def take_all(row: Row, indices: np.ndarray, n_items: int, b: int, candidates: np
     candidates[b, k:] = -1
 
 
-@inlined_kernel
+@kernel
 def take_by_rejection(
     row: Row, indices: np.ndarray, bits: np.ndarray, n_items: int, state: np.uint64, b: int, candidates: np.ndarray
 ) -> bool:
@@ -149,7 +149,7 @@ def take_by_rank(
         candidates[b, k] = number_outside(indices, row.start, row.stop, rank)
 
 
-@inlined_kernel
+@kernel
 def weighted_by_rejection(
     row: Row,
     indices: np.ndarray,

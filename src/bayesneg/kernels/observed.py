@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesneg.kernels.compiling import DIGEST, entry_point, inlined_kernel
+from bayesneg.kernels.compiling import DIGEST, entry_point, kernel
 
 CELLS = 16  # bits for each chosen item
 ONE = np.uint64(1)
@@ -44,7 +44,7 @@ def observed_pairs(indptr: np.ndarray, indices: np.ndarray, n_items: int) -> Obs
     return Observed(indptr, indices, n_items, bits, shifts)
 
 
-@inlined_kernel
+@kernel
 def observes(row: Row, indices: np.ndarray, bits: np.ndarray, item: int) -> bool:
     """Whether ``item`` is in the row."""
     cell = np.uint64(item) >> np.uint64(row.shift)
@@ -54,7 +54,7 @@ def observes(row: Row, indices: np.ndarray, bits: np.ndarray, item: int) -> bool
     return row.shift == 0 or in_row(row, indices, item)
 
 
-@inlined_kernel
+@kernel
 def in_row(row: Row, indices: np.ndarray, item: int) -> bool:
     """The same by binary search, without a branch that depends on the data."""
     if row.start == row.stop:

@@ -14,11 +14,13 @@ import numpy as np
 
 from bayesneg.kernels.rules import (
     FACTOR_TRIES,
+    SHORTEST,
     AtFactorRank,
     AtScoreRank,
     Draws,
     FromMemory,
     LeastRisk,
+    LeastRiskBySummary,
     MostUnbiased,
     Rule,
     TakeFirst,
@@ -77,6 +79,29 @@ def truncated_rank(uniform: float, scale: float, n: int) -> int:
     (0, 9)
     """
     return min(int(-scale * np.log1p(-uniform * -np.expm1(-n / scale))), n - 1)
+
+
+# ------------------------------------------------------------------------------------- F from a summary of the list
+
+
+def summarise(x: np.ndarray, weights: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    """The scores (K,) at ``ranks`` of a list in which each score x stands ``weights`` times.
+
+    >>> summarise(np.array([1.0, 4.0, 3.0]), np.array([2, 1, 1]), np.array([1, 2, 4]))
+    array([4., 3., 1.])
+    """
+    order = np.argsort(-x, kind="stable")
+    places = np.searchsorted(np.cumsum(weights[order]), ranks)
+    return x[order][np.minimum(places, len(x) - 1)]
+
+
+def items_above(knots: np.ndarray, ranks: np.ndarray, z: Any) -> Any:
+    """How many items stand above a score: rank − 1 at the knots, in proportion between them.
+
+    >>> float(items_above(np.array([4.0, 3.0, 1.0]), np.array([1, 2, 4]), 2.0))
+    2.0
+    """
+    return np.interp(z, knots[::-1], ranks[::-1] - 1.0)
 
 
 # ------------------------------------------------------------------------------------------------------------- draws
@@ -292,6 +317,22 @@ def _by_posterior(rule: LeastRisk | MostUnbiased, draws: Draws, batch: Batch) ->
     return answer
 
 
+def _by_summary(rule: LeastRiskBySummary, draws: Draws, batch: Batch) -> Callable[[int], int]:
+    x, x_positive = batch.score(draws.candidates), batch.score_positives()  # (B, m), (B,)
+    w = batch.scorer.embeddings().users[batch.users]
+    lengths = np.maximum(np.sqrt((w * w).sum(axis=1)), np.float32(SHORTEST))
+
+    def answer(b: int) -> int:
+        user, size = batch.users[b], draws.sizes[b]
+        n = batch.train.n_items - (0 if rule.over_all else len(batch.train.row(user)))
+        above = items_above(rule.knots[user], rule.ranks, x[b, :size] / lengths[b])
+        counts = n - np.minimum(above, n - 1)
+        p = draws.priors[b, :size]
+        return draws.candidates[b, choose_least_risk(x[b, :size], x_positive[b], counts, n, p, rule.weight)]
+
+    return answer
+
+
 def _at_score_rank(rule: AtScoreRank, draws: Draws, batch: Batch) -> Callable[[int], int]:
     x_all = batch.score_all()
 
@@ -343,6 +384,7 @@ _ANSWERS: dict[type, Callable[[Any, Draws, Batch], Callable[[int], int]]] = {
     TakeFirst: _take_first,
     TakeHighest: _take_highest,
     LeastRisk: _by_posterior,
+    LeastRiskBySummary: _by_summary,
     MostUnbiased: _by_posterior,
     AtScoreRank: _at_score_rank,
     AtFactorRank: _at_factor_rank,

@@ -38,6 +38,15 @@ class LeastRisk(NamedTuple):
     over_all: bool  # count F over all items instead of the unobserved ones
 
 
+class LeastRiskBySummary(NamedTuple):
+    """The same with F read off a summary of the user's list: BNS with a refreshed F."""
+
+    weight: float  # λ
+    over_all: bool
+    knots: np.ndarray  # (n_users, K) float32, the scores at ``ranks`` in units of the length of the user's vector
+    ranks: np.ndarray  # (K,) int64, ascending from 1
+
+
 class MostUnbiased(NamedTuple):
     """The candidate most probably a true negative: the paper's posterior criterion."""
 
@@ -71,7 +80,8 @@ class FromMemory(NamedTuple):
     temperature: float  # τ
 
 
-Rule = TakeFirst | TakeHighest | LeastRisk | MostUnbiased | AtScoreRank | AtFactorRank | FromMemory
+Rule = TakeFirst | TakeHighest | LeastRisk | LeastRiskBySummary | MostUnbiased | AtScoreRank | AtFactorRank | FromMemory
 
 FACTOR_TRIES = 8  # rejected draws before AtFactorRank takes the next unobserved item of the list
 SNAPSHOTS = 5  # epoch ends that FromMemory looks back on
+SHORTEST = 1e-30  # where scores are in units of a vector's length, the vector is taken to be at least this long

@@ -12,14 +12,12 @@ import numpy as np
 from numba.extending import overload
 
 from bayesneg.kernels.choices import (
-    FEW,
     choose_at_factor_rank,
     choose_at_rank,
     choose_from_memory,
     choose_highest,
     choose_least_risk,
     choose_most_unbiased,
-    count_at_most,
     counted_cdf,
     info,
     refresh_memory,
@@ -28,17 +26,20 @@ from bayesneg.kernels.choices import (
     truncated_rank,
     unbias,
 )
-from bayesneg.kernels.compiling import DIGEST, entry_point, kernel, reordering_kernel
+from bayesneg.kernels.compiling import DIGEST, INLINED, entry_point, kernel, lent, reordering_kernel
 from bayesneg.kernels.rules import (
     AtFactorRank,
     AtScoreRank,
     FromMemory,
     LeastRisk,
+    LeastRiskBySummary,
     MostUnbiased,
     TakeFirst,
     TakeHighest,
 )
-from bayesneg.kernels.scoring import TILE, Mirror, count_above, dot, rounding, score_tile, update_mirror
+from bayesneg.kernels.scoring import TILE, Mirror, dot, update_mirror
+from bayesneg.kernels.summaries import items_above, length_of
+from bayesneg.kernels.sweeping import Promising, count_candidates, most_promising, sweep
 
 
 class Factors(NamedTuple):
@@ -71,10 +72,11 @@ def _take_first(rule, draws, example, indices, factors, x):  # type: ignore[no-u
 
 
 def _take_highest(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
-    size = draws.sizes[example.b]
-    for k in range(size):
-        x[k] = dot(factors.users[example.user], factors.items[draws.candidates[example.b, k]])
-    return draws.candidates[example.b, choose_highest(x[:size], rule.top, draws.uniforms[example.b, 0])]
+    b, size = example.b, draws.sizes[example.b]
+    first, _, _ = score_candidates(factors.users[example.user], factors.items, draws.candidates[b, :size], x)
+    if rule.top == 1:
+        return draws.candidates[b, first]
+    return draws.candidates[b, choose_highest(x[:size], rule.top, draws.uniforms[b, 0])]
 
 
 def _least_risk(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
@@ -86,6 +88,24 @@ def _least_risk(rule, draws, example, indices, factors, x):  # type: ignore[no-u
     x_candidates, counts, n = count_candidates(candidates, rule.over_all, example, factors, x)
     x_positive = dot(factors.users[example.user], factors.items[example.positive])
     return candidates[choose_least_risk(x_candidates, x_positive, counts, n, priors, rule.weight)]
+
+
+def _least_risk_by_summary(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
+    """Mostly the highest score wins whatever the F of the others; only where that is open all are judged."""
+    b, size, w = example.b, draws.sizes[example.b], factors.users[example.user]
+    best, highest, second = score_candidates(w, factors.items, draws.candidates[b, :size], x)
+    if size > 1:
+        n = len(factors.items) - (0 if rule.over_all else example.stop - example.start)
+        x_positive, length = dot(w, factors.items[example.positive]), length_of(w)
+        above = others_above(rule, example.user, highest / length, n)
+        if not wins_anyway(above, n, draws.priors[b, best], x_positive, highest, second, rule.weight):
+            least = np.inf
+            for k in range(size):
+                F = counted_cdf(n - others_above(rule, example.user, x[k] / length, n), n)
+                value = risk(info(x_positive, x[k]), unbias(F, draws.priors[b, k]), rule.weight)
+                if value < least:
+                    best, least = k, value
+    return draws.candidates[b, best]
 
 
 def _most_unbiased(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
@@ -143,6 +163,7 @@ _CHOICES: dict[type, Callable[..., int]] = {
     TakeFirst: _take_first,
     TakeHighest: _take_highest,
     LeastRisk: _least_risk,
+    LeastRiskBySummary: _least_risk_by_summary,
     MostUnbiased: _most_unbiased,
     AtScoreRank: _at_score_rank,
     AtFactorRank: _at_factor_rank,
@@ -151,94 +172,47 @@ _CHOICES: dict[type, Callable[..., int]] = {
 SWEEPING = (LeastRisk, MostUnbiased, AtScoreRank)  # rules that may look at the whole catalogue for each example
 
 
-@overload(choose)
+@overload(choose, jit_options=INLINED)
 def _choose(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
     return _CHOICES[rule.instance_class]
 
 
-# ------------------------------------------------------------------------- the whole catalogue, or as much as needed
-
-
-class Promising(NamedTuple):
-    """The candidate that wins if enough unobserved items are seen to score above it."""
-
-    position: int  # −1 where nothing can be proved early
-    threshold: float  # an item counts as above only beyond rounding
-    above_needed: float
-
-
 @kernel
-def most_promising(candidates, priors, rule, example, factors, x):  # type: ignore[no-untyped-def]
-    """What would prove the least risk without counting every F. It never changes the choice.
+def score_candidates(w, items, candidates, x):  # type: ignore[no-untyped-def]
+    """Scores into x; the position of the highest, the earlier on ties, its score and the next lower or equal one.
 
-    Risk grows with F, so no candidate has less than at the lowest F there is, 1/(n+1). The one that is best there
-    wins for sure if its risk is below the others' bounds even at an F that is certainly too high; and F is at most
-    1 − (1+g)/(n+1) once g unobserved items are seen to score higher. Solved for g; ``noise`` keeps rounding out.
+    Without branches: which candidate is ahead cannot be predicted, and a wrong guess costs more than three dots.
     """
-    w = factors.users[example.user]
-    n = len(factors.items) - (0 if rule.over_all else example.stop - example.start)
-    x_positive = dot(w, factors.items[example.positive])
-    noise = rounding(w, factors.items[example.positive])
-    best, least, second = -1, np.inf, np.inf
+    first, highest, second = 0, np.float32(-np.inf), np.float32(-np.inf)
     for k in range(len(candidates)):
-        h = factors.items[candidates[k]]
-        x[k] = dot(w, h)
-        noise = max(noise, rounding(w, h))
-        bound = risk(info(x_positive, x[k]), unbias(counted_cdf(1, n), priors[k]), rule.weight)
-        if bound < least:
-            best, least, second = k, bound, least
-        elif bound < second:
-            second = bound
-    if len(candidates) == 1:
-        return Promising(0, -np.inf, -1.0)
-    if len(candidates) > FEW or best < 0 or not noise < 1e-3:
-        return Promising(-1, np.inf, np.inf)
-    gain, p = info(x_positive, x[best]), priors[best]
-    if gain == 0.0:
-        return Promising(-1, np.inf, np.inf)
-    target = second - np.abs(second) * (8.0 * noise + 1e-9) - 1e-12 * (1.0 + rule.weight)
-    unbias_needed = (1.0 - target / gain) / (1.0 + rule.weight)
-    if not unbias_needed < 1.0:
-        return Promising(-1, np.inf, np.inf)
-    if unbias_needed <= 0.0:
-        return Promising(best, -np.inf, -1.0)  # it wins at any F
-    odds = unbias_needed * p
-    above_needed = (n + 1) * odds / ((1.0 - p) * (1.0 - unbias_needed) + odds) - 1.0
-    return Promising(best, np.float64(x[best]) + 2.0 * noise, above_needed)
+        score = dot(w, items[candidates[k]])
+        x[k] = score
+        second = max(second, min(score, highest))
+        first = k if score > highest else first
+        highest = max(highest, score)
+    return first, highest, second
+
+
+# ------------------------------------------------------------------------------------------------ F from a summary
 
 
 @kernel
-def sweep(promising, over_all, example, factors, x):  # type: ignore[no-untyped-def]
-    """Score tile after tile into x, by place, NaN where an item must not count; True if the proof came early."""
-    w, rows = factors.users[example.user], factors.mirror.places.rows
-    n_items = len(factors.items)
-    if promising.above_needed < 0.0:
-        return True
-    above, observed = 0, example.start
-    for tile in range((n_items + TILE - 1) // TILE):
-        low, high = tile * TILE, (tile + 1) * TILE
-        score_tile(w, factors.mirror.tiles, tile, x[low:high])
-        if not over_all:
-            while observed < example.stop and rows[observed] < high:
-                x[rows[observed]] = np.nan
-                observed += 1
-        if promising.position >= 0 and high <= n_items:
-            above += count_above(x[low:high], promising.threshold)
-            if above > promising.above_needed:
-                return True
-    return False
+def others_above(rule, user, z, n):  # type: ignore[no-untyped-def]
+    """How many of the n items stand above one of them, by the user's summary."""
+    return min(items_above(rule.knots[user], rule.ranks, z), n - 1.0)
 
 
 @kernel
-def count_candidates(candidates, over_all, example, factors, x):  # type: ignore[no-untyped-def]
-    """The candidates' scores, how many of the n scores of the user's list are at most each, and n."""
-    n_items, places = len(factors.items), factors.mirror.places.of_items
-    n = n_items - (0 if over_all else example.stop - example.start)
-    x_candidates, counts = np.empty(len(candidates), dtype=np.float32), np.empty(len(candidates), dtype=np.int64)
-    for k in range(len(candidates)):
-        x_candidates[k] = x[places[candidates[k]]]
-    count_at_most(x[:n_items], x_candidates, counts)
-    return x_candidates, counts, n
+def wins_anyway(above, n, p, x_positive, highest, second, weight):  # type: ignore[no-untyped-def]
+    """Whether the candidate of highest score has the least risk even if every other is certainly a true negative.
+
+    Their risk is at least −λ/B and its own is (1 − (1+λ) · unbias)/A, with 1/A and 1/B its info and that of the second
+    highest; put (above + 1)/(n + 1) for 1 − F and multiply every denominator away. A millionth covers rounding.
+    """
+    A = np.float32(1.0) + np.exp(x_positive - highest)
+    B = np.float32(1.0) + np.exp(x_positive - second)
+    gap = B - A - np.float32(1e-6) * B
+    return (above + 1.0) * (1.0 - p) * weight * gap > (B + weight * A) * p * (n - above)
 
 
 # ---------------------------------------------------------------------------------------------------------- training
@@ -273,6 +247,7 @@ def _entry_points(digest: int) -> tuple[Callable[..., None], Callable[..., None]
         rule, users, positives, draws, indptr, indices, factors, rate, decay, simultaneous, negatives, infos
     ):
         """Choose and learn, example after example; ``negatives`` and ``infos`` (B,) say what was chosen."""
+        rule, draws, indices, factors = lent(rule), lent(draws), lent(indices), lent(factors)
         sweeping = len(factors.mirror.tiles) > 0
         x = np.empty(len(factors.items) + draws.candidates.shape[1] + TILE + digest * 0, dtype=np.float32)
         for b in range(len(users)):
@@ -293,6 +268,7 @@ def _entry_points(digest: int) -> tuple[Callable[..., None], Callable[..., None]
     @entry_point
     def learn_given(users, positives, negatives, factors, rate, decay, simultaneous, infos):  # type: ignore[no-untyped-def]
         """The same steps for negatives (B,) that somebody else chose; −1 is skipped."""
+        factors = lent(factors)
         for b in range(len(users) + digest * 0):
             infos[b] = 0.0
             if negatives[b] >= 0:
@@ -305,6 +281,7 @@ def _entry_points(digest: int) -> tuple[Callable[..., None], Callable[..., None]
 
         ``firsts`` are the examples that renew their user's memory once all have chosen; empty without a memory.
         """
+        rule, draws, indices, factors = lent(rule), lent(draws), lent(indices), lent(factors)
         x = np.empty(len(factors.items) + draws.candidates.shape[1] + TILE + digest * 0, dtype=np.float32)
         for b in range(len(users)):
             negatives[b] = -1

@@ -9,27 +9,27 @@ from __future__ import annotations
 import numpy as np
 
 from bayesneg.kernels import reference
-from bayesneg.kernels.compiling import inlined_kernel
+from bayesneg.kernels.compiling import kernel
 
 GOLDEN = np.uint64(reference.GOLDEN)
 FIRST, SECOND = (np.uint64(factor) for factor in reference.FACTORS)
 LOW = np.uint64(2**32 - 1)
 
 
-@inlined_kernel
+@kernel
 def mixed(z: np.uint64) -> np.uint64:
     z = (z ^ (z >> np.uint64(30))) * FIRST
     z = (z ^ (z >> np.uint64(27))) * SECOND
     return z ^ (z >> np.uint64(31))
 
 
-@inlined_kernel
+@kernel
 def stream_of(seed: np.uint64, example: int) -> np.uint64:
     """The state before the first number of an example's stream."""
     return mixed(seed + np.uint64(example) * GOLDEN)
 
 
-@inlined_kernel
+@kernel
 def below(number: np.uint64, n: int) -> int:
     """floor(number · n / 2⁶⁴) for n up to 2³¹, in halves that fit 64 bits."""
     count = np.uint64(n)
@@ -37,6 +37,6 @@ def below(number: np.uint64, n: int) -> int:
     return int(np.int64(((number >> np.uint64(32)) * count + low) >> np.uint64(32)))
 
 
-@inlined_kernel
+@kernel
 def unit(number: np.uint64) -> float:
     return np.float64(number >> np.uint64(11)) * 2.0**-53

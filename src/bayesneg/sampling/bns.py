@@ -21,12 +21,21 @@ import numpy as np
 from bayesneg.checks import one_of
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, CandidateDraw, Prior, RuleSampler
-from bayesneg.kernels.rules import Draws, LeastRisk, MostUnbiased
-from bayesneg.sampling.candidates import UniformDraw, candidate_count, check_candidates, drawn_by, no_numbers
+from bayesneg.kernels.rules import Draws, LeastRisk, LeastRiskBySummary, MostUnbiased
+from bayesneg.sampling.candidates import (
+    UniformDraw,
+    candidate_count,
+    check_candidates,
+    drawn_by,
+    no_numbers,
+    prepared,
+)
 from bayesneg.sampling.priors import PopularityPrior, as_prior, probabilities_of
+from bayesneg.sampling.refreshing import Refresh, Summaries
 from bayesneg.sampling.schedules import Schedule, weight_at
 
 PriorFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
+EXACT_ITEMS = 4096  # cdf="auto" counts F exactly up to here
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,16 +79,36 @@ class BNS(_PosteriorSampler):
     ``candidates`` m uniform candidates without replacement (``"all"`` is the paper's optimal sampler h*);
     ``weight`` λ, a number or a function of the epoch; ``prior`` a :class:`Prior` or a function
     ``(users, items) → probability``; ``cdf_over`` whether F is counted over the user's unobserved items or over all.
+    ``cdf="exact"`` counts F anew for every example; ``"refreshed"`` reads it off a summary of the user's list, made by
+    the rule that ``refresh`` states; ``"auto"`` is exact up to 4,096 items and refreshed above.
     """
 
     weight: float | Schedule = 5.0
+    cdf: Literal["exact", "refreshed", "auto"] = "exact"
+    refresh: Refresh = field(default_factory=Refresh)
+    summaries: Summaries | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         weight_at(self.weight, 1)
+        one_of("cdf", self.cdf, ("exact", "refreshed", "auto"))
 
-    def rule(self, batch: Batch) -> LeastRisk:
-        return LeastRisk(weight_at(self.weight, batch.epoch), self.cdf_over == "all")
+    def resolved(self, train: Interactions) -> BNS:
+        if self.cdf != "auto":
+            return self
+        return replace(self, cdf="exact" if train.n_items <= EXACT_ITEMS else "refreshed")
+
+    def prepare(self, train: Interactions, *, rng: np.random.Generator) -> BNS:
+        ready = super().prepare(train, rng=rng).resolved(train)
+        if ready.cdf == "exact":
+            return ready
+        return replace(ready, summaries=Summaries(self.refresh, train.n_users, train.n_items))
+
+    def rule(self, batch: Batch) -> LeastRisk | LeastRiskBySummary:
+        weight, over_all = weight_at(self.weight, batch.epoch), self.cdf_over == "all"
+        if self.cdf == "exact":
+            return LeastRisk(weight, over_all)
+        return prepared(self.summaries).up_to_date(batch, weight=weight, over_all=over_all)
 
 
 @dataclass(frozen=True, kw_only=True)

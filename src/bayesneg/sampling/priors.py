@@ -26,7 +26,9 @@ class ItemPrior(Prior):
         object.__setattr__(self, "probabilities", checked(self.probabilities, np.shape(self.probabilities)))
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        return self.probabilities[np.broadcast_to(items, np.broadcast_shapes(np.shape(users), np.shape(items)))]
+        found = self.probabilities.take(items)
+        shape = np.broadcast_shapes(np.shape(users), found.shape)
+        return found if found.shape == shape else np.broadcast_to(found, shape)
 
     def fit(self, train: Interactions) -> ItemPrior:
         if len(self.probabilities) != train.n_items:
@@ -157,12 +159,14 @@ def probabilities_of(prior: Prior, users: np.ndarray, candidates: np.ndarray) ->
 def checked(probabilities: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """The probabilities as float64 (…), each in [0, 1]; a wrong one is named."""
     try:
-        values = np.array(np.broadcast_to(np.asarray(probabilities, dtype=np.float64), shape))
+        values = np.require(probabilities, np.float64, ["C", "W"])
+        if values.shape != shape:
+            values = np.array(np.broadcast_to(values, shape))
     except (TypeError, ValueError):
         got = np.asarray(probabilities)
         raise InputError(f"a prior must give numbers of shape {shape}, got {got.dtype} of shape {got.shape}") from None
-    wrong = ~((values >= 0.0) & (values <= 1.0))
-    if wrong.any():
+    if values.size and not (values.min() >= 0.0 and values.max() <= 1.0):  # NaN fails as well
+        wrong = ~((values >= 0.0) & (values <= 1.0))
         raise InputError(f"a prior must be a probability between 0 and 1, got {values[wrong].flat[0]}")
     return values
 

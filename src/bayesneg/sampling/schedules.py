@@ -64,6 +64,12 @@ class WarmStart(RuleSampler):
         assert isinstance(then, RuleSampler)
         return replace(self, first=first, then=then)
 
+    def resolved(self, train: Interactions) -> WarmStart:
+        first, then = (sampler.resolved(train) for sampler in (self.first, self.then))
+        assert isinstance(first, RuleSampler)
+        assert isinstance(then, RuleSampler)
+        return replace(self, first=first, then=then)
+
     def rule(self, batch: Batch) -> Rule:
         return self._at(batch.epoch).rule(batch)
 

@@ -1,0 +1,91 @@
+"""A summary of every user's score list, made anew by a stated rule: F without looking at the list for each example.
+
+A user's summary is made when the user is first met in an epoch, and again once the user's vector has moved by more than
+a share of its length since. Between that an example costs the same whatever the size of the catalogue.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesneg.checks import number, whole
+from bayesneg.interfaces import Batch, Embeddings
+from bayesneg.kernels.rules import SHORTEST, LeastRiskBySummary
+
+SCORES = 1 << 19  # held at once while summaries are made
+REACH = 2.0  # an item may stand high if so many standard deviations, over the users, above its mean score are high
+
+
+@dataclass(frozen=True)
+class Refresh:
+    """``moved``: the share of its length by which a user's vector may move before its summary is made anew.
+
+    ``pool``: in a larger catalogue so many items, those that score highest for some users, are all looked at, and
+    fewer and fewer of the others.
+    """
+
+    moved: float = 0.07
+    pool: int = 256
+
+    def __post_init__(self) -> None:
+        number("moved", self.moved, least=0)
+        whole("pool", self.pool)
+
+
+class Summaries:
+    """The summaries of all users, 4·(K + d + 1) bytes each with K ≤ 32 knots and vectors of length d."""
+
+    def __init__(self, refresh: Refresh, n_users: int, n_items: int) -> None:
+        from bayesneg.kernels import summaries
+
+        self.refresh = refresh
+        self.ranks = summaries.knot_ranks(n_items)
+        self.knots = np.zeros((n_users, len(self.ranks)), dtype=np.float32)
+        self.then = np.empty((n_users, 0), dtype=np.float32)  # the users' vectors when their summaries were made
+        self.made = np.zeros(n_users, dtype=np.int32)  # the epochs in which that was
+        self.epoch = 0
+
+    def up_to_date(self, batch: Batch, *, weight: float, over_all: bool) -> LeastRiskBySummary:
+        """The rule, once the summaries of the batch's users are fresh."""
+        from bayesneg.kernels import summaries
+
+        vectors = batch.scorer.embeddings()
+        if self.then.shape[1] != vectors.users.shape[1]:
+            self.then = np.zeros_like(vectors.users)
+        if self.epoch != batch.epoch:
+            self.epoch = batch.epoch
+            self.pool = summaries.thinned(_by_reach(vectors, self.refresh.pool), self.refresh.pool)
+        due = summaries.due_users(
+            batch.users, batch.epoch, vectors.users, self.then, self.made, float(self.refresh.moved)
+        )
+        self._make(due, vectors, batch, over_all)
+        return LeastRiskBySummary(weight, over_all, self.knots, self.ranks)
+
+    def _make(self, due: np.ndarray, vectors: Embeddings, batch: Batch, over_all: bool) -> None:
+        from bayesneg.kernels import summaries
+
+        if len(due) == 0:
+            return
+        items = vectors.items[self.pool.items]  # (P, d)
+        at_once = max(1, SCORES // len(items))
+        room = np.empty((min(at_once, len(due)), len(items)), dtype=np.float32)
+        for first in range(0, len(due), at_once):
+            users = due[first : first + at_once]
+            x = np.matmul(vectors.users[users], items.T, out=room[: len(users)])
+            summaries.summarise(
+                x, x.max(axis=1), x.min(axis=1), users, vectors.users, self.pool,
+                batch.train.indptr, batch.train.indices, over_all, self.ranks, self.knots,
+            )  # fmt: skip
+
+
+def _by_reach(vectors: Embeddings, pool: int) -> np.ndarray:
+    """All items, those first that score high for some users: by mean + 2 standard deviations over users of length 1."""
+    if len(vectors.items) <= pool:
+        return np.arange(len(vectors.items))
+    directions = vectors.users / np.maximum(np.linalg.norm(vectors.users, axis=1, keepdims=True), np.float32(SHORTEST))
+    mean = directions.mean(axis=0)
+    covariance = directions.T @ directions / len(directions) - np.outer(mean, mean)
+    variance = np.einsum("id,id->i", vectors.items @ covariance, vectors.items)
+    return np.argsort(-(vectors.items @ mean + REACH * np.sqrt(np.maximum(variance, 0.0))), kind="stable")
