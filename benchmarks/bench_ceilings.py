@@ -40,7 +40,7 @@ class Work(NamedTuple):
 
 
 @njit(fastmath={"reassoc", "contract", "nsz"})
-def _dots(table: np.ndarray, rows: np.ndarray, w: np.ndarray) -> float:
+def _dots(table: np.ndarray, rows: np.ndarray, w: np.ndarray) -> Any:
     total = np.float32(0.0)
     for row in rows:
         for f in range(len(w)):
@@ -49,7 +49,7 @@ def _dots(table: np.ndarray, rows: np.ndarray, w: np.ndarray) -> float:
 
 
 @njit(fastmath={"reassoc", "contract", "nsz"})
-def _sum(numbers: np.ndarray) -> float:
+def _sum(numbers: np.ndarray) -> Any:
     total = np.float32(0.0)
     for number in numbers:
         total += number

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from bayesneg.kernels.reference import counted_cdf, risk, unbias
-from bayesneg.kernels.rules import FACTOR_TRIES
+from bayesneg.kernels.rules import FACTOR_TRIES, SHORTEST
 
 FEW = 16  # up to this many candidates F is counted by comparing, above it by sorting
 INFINITY = float("inf")
@@ -104,6 +104,32 @@ def count_at_most(scores: Tensor, x: Tensor) -> Tensor:
     counts = torch.searchsorted(ascending, x.contiguous(), right=True)
     hidden = scores.isnan().sum(dim=1, keepdim=True)
     return torch.where(x == INFINITY, counts - hidden, counts)
+
+
+# ----------------------------------------------------------------------------------------- F from a summary of the list
+
+
+def lengths_of(vectors: Tensor) -> Tensor:
+    """|w| (B, 1), kept above 0."""
+    return vectors.norm(dim=1, keepdim=True).clamp(min=SHORTEST)
+
+
+def summarise(x: Tensor, weights: Tensor, ranks: Tensor) -> Tensor:
+    """The scores (B, K) at ``ranks`` (K,) of lists x (B, P) in which each score stands ``weights`` (B, P) times."""
+    descending, order = x.sort(dim=1, descending=True, stable=True)
+    places = torch.searchsorted(weights.gather(1, order).cumsum(dim=1), ranks.expand(len(x), -1).contiguous())
+    return descending.gather(1, places.clamp(max=x.shape[1] - 1))
+
+
+def items_above(knots: Tensor, ranks: Tensor, z: Tensor) -> Tensor:
+    """How many items (B, m) stand above the scores z (B, m), in proportion between the knots (B, K)."""
+    last = knots.shape[1] - 1
+    passed = (knots[:, None, :] > z[:, :, None]).sum(dim=2)
+    before, after = (passed - 1).clamp(min=0), passed.clamp(max=last)
+    upper, lower = knots.gather(1, before), knots.gather(1, after)
+    share = (upper - z).double() / (upper - lower).double()
+    between = ranks[before] - 1.0 + share * (ranks[after] - ranks[before])
+    return torch.where(passed == 0, 0.0, torch.where(passed > last, ranks[-1] - 1.0, between))
 
 
 # ----------------------------------------------------------------------------------------------------------- choices

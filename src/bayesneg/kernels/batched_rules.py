@@ -15,6 +15,7 @@ from bayesneg.kernels.rules import (
     AtScoreRank,
     FromMemory,
     LeastRisk,
+    LeastRiskBySummary,
     MostUnbiased,
     TakeFirst,
     TakeHighest,
@@ -106,6 +107,18 @@ def _by_posterior(rule: Any, batch: Examples, rows: Rows, scores: Scores) -> Ten
     return candidates.gather(1, position[:, None])[:, 0]
 
 
+def _by_summary(rule: Any, batch: Examples, rows: Rows, scores: Scores) -> Tensor:
+    drawn = batch.draws
+    candidates = drawn.candidates.clamp(min=0)
+    x = scores.of(torch.cat([batch.positives[:, None], candidates], dim=1))
+    z = x[:, 1:] / batched.lengths_of(scores.user_vectors())
+    above = batched.items_above(rule.knots.index_select(0, batch.users), rule.ranks, z)
+    n = rows.n_items - (torch.zeros_like(batch.counts) if rule.over_all else batch.counts)
+    counts = n[:, None] - torch.minimum(above, n[:, None] - 1.0)
+    position = batched.choose_least_risk(x[:, 1:], x[:, 0], counts, n, drawn.priors, rule.weight, drawn.sizes)
+    return candidates.gather(1, position[:, None])[:, 0]
+
+
 def _counts(over_all: bool, batch: Examples, rows: Rows, scores: Scores, items: Tensor) -> tuple[Tensor, Tensor]:
     """Scores (B, 1 + m) of the positive and the candidates, and #{x ≤ x_l} (B, m) over the catalogue.
 
@@ -179,6 +192,7 @@ _CHOICES: dict[type, Callable[[Any, Examples, Rows, Scores], Tensor]] = {
     TakeFirst: _take_first,
     TakeHighest: _take_highest,
     LeastRisk: _by_posterior,
+    LeastRiskBySummary: _by_summary,
     MostUnbiased: _by_posterior,
     AtScoreRank: _at_score_rank,
     AtFactorRank: _at_factor_rank,

@@ -16,6 +16,7 @@ from bayesneg.kernels.compiling import entry_point, kernel, lent, reordering_ker
 from bayesneg.kernels.rules import SHORTEST
 
 KNOTS = 32  # ranks of a summary, at most
+REACH = 2.0  # standard deviations
 BINS = 256  # between the highest and the lowest score of a list; a knot is off by no more than one
 
 
@@ -40,6 +41,21 @@ def knot_ranks(n_items: int) -> np.ndarray:
             break
         best = ranks
     return best
+
+
+def pool_of(users: np.ndarray, items: np.ndarray, size: int) -> Pool:
+    """All items of a small catalogue; of a larger one mostly those that score high for some users.
+
+    Told by the mean of an item's score over users of length 1 and two standard deviations above it.
+    """
+    if len(items) <= size:
+        return thinned(np.arange(len(items)), size)
+    directions = users / np.maximum(np.linalg.norm(users, axis=1, keepdims=True), np.float32(SHORTEST))
+    mean = directions.mean(axis=0)
+    covariance = directions.T @ directions / len(directions) - np.outer(mean, mean)
+    variance = np.einsum("id,id->i", items @ covariance, items)
+    reach = items @ mean + REACH * np.sqrt(np.maximum(variance, 0.0))
+    return thinned(np.argsort(-reach, kind="stable"), size)
 
 
 def thinned(order: np.ndarray, size: int) -> Pool:

@@ -28,6 +28,7 @@ from bayesneg.models.torch_adam import Adam
 from bayesneg.models.torch_settings import TorchSettings
 from bayesneg.models.torch_state import FromScores, FromVectors, State
 from bayesneg.models.torch_steps import CompiledSteps, Packed, TorchSteps, highest_rank, largest_batch, pack
+from bayesneg.models.torch_summaries import TorchSummaries
 
 EXAMPLES = 1 << 15  # at most so many per block, unless a batch has more
 NUMBERS = 1 << 18  # and so many drawn numbers
@@ -52,6 +53,7 @@ class TorchLearner:
         )
         self._drawing_threads = (os.cpu_count() or 1) if on_gpu else 1  # while a GPU works, the cores are free
         self._steps: TorchSteps | CompiledSteps | None = None
+        self._summaries: TorchSummaries | None = None
         self._seen: EmbeddingScorer | None = None  # the vectors as they are now, fetched when asked for
 
     # ---------------------------------------------------------------------------------------------------- as a scorer
@@ -80,6 +82,21 @@ class TorchLearner:
         if self.scores:
             raise InputError("this model gives scores and no vectors; choose a sampler that needs none")
         return self._vectors().embeddings()
+
+    def refreshed_knots(
+        self, batch: Batch, ranks: np.ndarray, *, moved: float, pool: int, over_all: bool
+    ) -> Tensor | None:
+        """Summaries of the lists of the batch's users, on the GPU; None where whoever asks had better make them."""
+        if self.device.type == "cpu" or self.scores:
+            return None
+        with self._judged():
+            users, items = (vectors.float() for vectors in self._checked_vectors())
+            if self._summaries is None:
+                self._summaries = TorchSummaries(self.rows, ranks, users.shape[1], self.device)
+            which = torch.from_numpy(batch.users).to(self.device)
+            return self._summaries.refresh(
+                which, (users, items), batch.epoch, moved=moved, pool=pool, over_all=over_all
+            )
 
     def _vectors(self) -> EmbeddingScorer:
         if self._seen is None:

@@ -65,7 +65,10 @@ class FromScores:
         return self.scores[part].clone()
 
     def user_vectors(self) -> Tensor:
-        raise InputError("this model gives scores and no vectors; AOBPR by factor needs vectors, use rank='score'")
+        raise InputError(
+            "this model gives scores and no vectors; AOBPR by factor and a refreshed F need vectors, "
+            "use rank='score' or cdf='exact'"
+        )
 
     item_vectors = user_vectors
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from bayesneg.interfaces import Batch, Sampled
 from bayesneg.kernels.batched import numbers
 from bayesneg.kernels.batched_rules import DrawTensors, Examples, choose_batch
-from bayesneg.kernels.rules import AtFactorRank, AtScoreRank, Draws, FromMemory, LeastRisk, Rule
+from bayesneg.kernels.rules import AtFactorRank, AtScoreRank, Draws, FromMemory, LeastRisk, LeastRiskBySummary, Rule
 from bayesneg.models.torch_state import FromVectors
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class TorchSteps:
 
     def _update_rule(self, rule: Rule) -> None:
         """Numbers that change with the epoch go where the recorded step reads them."""
-        if isinstance(rule, LeastRisk):
+        if isinstance(rule, LeastRisk | LeastRiskBySummary):
             self.rule.weight.fill_(rule.weight)
         if isinstance(rule, FromMemory):
             self.rule.variance_weight.fill_(rule.variance_weight)
@@ -247,6 +247,9 @@ def on_device(rule: Rule, device: torch.device) -> Any:
 
     if isinstance(rule, LeastRisk):
         return given._replace(weight=number(rule.weight))
+    if isinstance(rule, LeastRiskBySummary):  # the knots are on the device already, unless a caller holds them
+        knots, ranks = torch.as_tensor(rule.knots, device=device), torch.as_tensor(rule.ranks, device=device)
+        return given._replace(weight=number(rule.weight), knots=knots, ranks=ranks)
     if isinstance(rule, FromMemory):
         arrays = (np.concatenate((rule.memory, rule.memory[:1])), rule.past_users, rule.past_items)  # a row of nobody's
         memory, past_users, past_items = (torch.from_numpy(array).to(device) for array in arrays)

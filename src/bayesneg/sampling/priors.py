@@ -23,7 +23,7 @@ class ItemPrior(Prior):
     def __post_init__(self) -> None:
         if np.ndim(self.probabilities) != 1:
             raise InputError(f"ItemPrior needs one probability per item, got shape {np.shape(self.probabilities)}")
-        object.__setattr__(self, "probabilities", checked(self.probabilities, np.shape(self.probabilities)))
+        object.__setattr__(self, "probabilities", checked(self.probabilities, np.shape(self.probabilities)).copy())
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         found = self.probabilities.take(items)

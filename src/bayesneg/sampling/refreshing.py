@@ -7,15 +7,15 @@ a share of its length since. Between that an example costs the same whatever the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from bayesneg.checks import number, whole
 from bayesneg.interfaces import Batch, Embeddings
-from bayesneg.kernels.rules import SHORTEST, LeastRiskBySummary
+from bayesneg.kernels.rules import LeastRiskBySummary
 
 SCORES = 1 << 19  # held at once while summaries are made
-REACH = 2.0  # an item may stand high if so many standard deviations, over the users, above its mean score are high
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,27 @@ class Summaries:
         """The rule, once the summaries of the batch's users are fresh."""
         from bayesneg.kernels import summaries
 
+        there = self._on_device(batch, over_all)
+        if there is not None:
+            return LeastRiskBySummary(weight, over_all, there, self.ranks)
         vectors = batch.scorer.embeddings()
         if self.then.shape[1] != vectors.users.shape[1]:
             self.then = np.zeros_like(vectors.users)
         if self.epoch != batch.epoch:
             self.epoch = batch.epoch
-            self.pool = summaries.thinned(_by_reach(vectors, self.refresh.pool), self.refresh.pool)
+            self.pool = summaries.pool_of(vectors.users, vectors.items, self.refresh.pool)
         due = summaries.due_users(
             batch.users, batch.epoch, vectors.users, self.then, self.made, float(self.refresh.moved)
         )
         self._make(due, vectors, batch, over_all)
         return LeastRiskBySummary(weight, over_all, self.knots, self.ranks)
+
+    def _on_device(self, batch: Batch, over_all: bool) -> Any:
+        """The knots where a model keeps its vectors on a GPU and refreshes the summaries there, otherwise None."""
+        refresh = getattr(batch.scorer, "refreshed_knots", None)
+        if refresh is None:
+            return None
+        return refresh(batch, self.ranks, moved=self.refresh.moved, pool=self.refresh.pool, over_all=over_all)
 
     def _make(self, due: np.ndarray, vectors: Embeddings, batch: Batch, over_all: bool) -> None:
         from bayesneg.kernels import summaries
@@ -78,14 +88,3 @@ class Summaries:
                 x, x.max(axis=1), x.min(axis=1), users, vectors.users, self.pool,
                 batch.train.indptr, batch.train.indices, over_all, self.ranks, self.knots,
             )  # fmt: skip
-
-
-def _by_reach(vectors: Embeddings, pool: int) -> np.ndarray:
-    """All items, those first that score high for some users: by mean + 2 standard deviations over users of length 1."""
-    if len(vectors.items) <= pool:
-        return np.arange(len(vectors.items))
-    directions = vectors.users / np.maximum(np.linalg.norm(vectors.users, axis=1, keepdims=True), np.float32(SHORTEST))
-    mean = directions.mean(axis=0)
-    covariance = directions.T @ directions / len(directions) - np.outer(mean, mean)
-    variance = np.einsum("id,id->i", vectors.items @ covariance, vectors.items)
-    return np.argsort(-(vectors.items @ mean + REACH * np.sqrt(np.maximum(variance, 0.0))), kind="stable")
