@@ -151,6 +151,8 @@ class _Training:
 
     def __post_init__(self) -> None:
         self.quality = SamplingQuality(self.split)
+        if not self.learner.is_finite():
+            raise InputError("the model starts with numbers that are not finite; look at how it is made")
 
     def advance(self, *, evaluate: bool) -> EpochLine:
         """One epoch more; its line."""

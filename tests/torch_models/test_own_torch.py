@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +17,8 @@ from worlds import random_interactions
 torch = pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
 
 from torch import nn  # noqa: E402
+
+from bayesneg.models import torch_learner  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -341,3 +344,107 @@ def test_a_rehearsed_step_leaves_no_trace_even_in_a_block_of_one_batch():
     assert torch.equal(steps.rule.memory, before[1])
     for key, value in learner.state_dict().items():
         np.testing.assert_array_equal(value, before[0][key])
+
+
+class Scores(nn.Module):
+    """Scores in the odd ways that modules give them."""
+
+    def __init__(self, train, *, columns=False, dtype=torch.float32, detached=False):
+        super().__init__()
+        self.users, self.items = (
+            nn.Embedding(train.n_users, 4, dtype=dtype),
+            nn.Embedding(train.n_items, 4, dtype=dtype),
+        )
+        self.columns, self.detached, self.seen = columns, detached, []
+
+    def forward(self):
+        vectors = self.users.weight, self.items.weight
+        return tuple(part.detach() for part in vectors) if self.detached else vectors
+
+    def scores(self, users):
+        self.seen.append(len(users))
+        w, h = self.users(users), self.items.weight
+        scores = (h @ w.T).T if self.columns else w @ h.T
+        return scores.detach() if self.detached else scores
+
+
+@pytest.mark.parametrize("sampler", [bn.BNS(), bn.AOBPR(scale=5.0), bn.DNS()], ids=lambda s: type(s).__name__)
+def test_scores_that_lie_column_by_column_are_read_as_others(split, sampler):
+    scorers = []
+    for columns in (False, True):
+        model = bn.TorchModel(build=partial(Scores, columns=columns), gives="scores", device="cpu", batch_size=64)
+        run = bn.fit(model, split, sampler, epochs=2, progress=False, select="last")
+        scorers.append(run.scorer.score_all(np.arange(10)))
+    np.testing.assert_allclose(*scorers, atol=1e-5)
+
+
+@pytest.mark.parametrize("gives", ["vectors", "scores"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
+def test_other_precisions_train(split, gives, dtype):
+    model = bn.TorchModel(build=partial(Scores, dtype=dtype), gives=gives, device="cpu", batch_size=64)
+    for sampler in (bn.RNS(), bn.BNS()):
+        assert np.isfinite(bn.fit(model, split, sampler, epochs=1, progress=False).record.final["ndcg@20"])
+
+
+@pytest.mark.parametrize("gives", ["vectors", "scores"])
+def test_a_model_without_gradients_is_an_error(split, gives):
+    model = bn.TorchModel(build=partial(Scores, detached=True), gives=gives, device="cpu")
+    with pytest.raises(InputError, match="do not depend on its parameters"):
+        bn.fit(model, split, bn.RNS(), epochs=1, progress=False)
+
+
+def test_a_model_is_asked_for_the_users_of_the_batch_and_no_others(split):
+    made = []
+
+    def build(train):
+        made.append(Scores(train))
+        return made[-1]
+
+    model = bn.TorchModel(build=build, gives="scores", device="cpu", batch_size=80)
+    learner = model.start(split.train, rng=np.random.default_rng(0))
+    sampler = bn.BNS().prepare(split.train, rng=np.random.default_rng(0))
+    list(learner.train_epoch(sampler, epoch=1, order=np.arange(200), rng=np.random.default_rng(0)))
+    assert made[0].seen == [80, 80, 40]
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (bn.DNS(candidates=5, top=5), bn.DNS(candidates=5)),
+        (bn.AOBPR(scale=50.0), bn.AOBPR(scale=1.0)),
+        (bn.BNS(cdf_over="all"), bn.BNS()),
+        (bn.SRNS(memory=3, fresh=4), bn.SRNS(memory=4, fresh=3)),
+    ],
+    ids=["top", "scale", "cdf_over", "memory"],
+)
+def test_a_warm_start_goes_over_to_another_sampler_of_the_same_kind(split, monkeypatch, first, then):
+    """Torch chooses: what a step holds fast of the first sampler must not stay."""
+    monkeypatch.setattr(torch_learner.TorchLearner, "_compiled_chooses", property(lambda self: False))
+    vectors = []
+    for second in (first, then):
+        sampler = bn.WarmStart(first, second, epochs=1)
+        run = bn.fit(bn.TorchMF(dim=4, device="cpu"), split, sampler, epochs=2, progress=False, select="last")
+        vectors.append(run.scorer.items)
+    assert not np.allclose(*vectors)
+
+
+def test_out_of_memory_on_the_cpu_is_named(split, tmp_path):
+    class Greedy(Scores):
+        def forward(self):
+            torch.empty(1 << 50)
+            return super().forward()
+
+    with pytest.raises(BayesnegError, match="out of memory on cpu: lower batch_size"):
+        bn.fit(bn.TorchModel(build=Greedy, device="cpu"), split, bn.RNS(), epochs=1, progress=False, out=tmp_path / "r")
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_model_that_starts_with_nan_is_told_so(split):
+    class Spoilt(Scores):
+        def __init__(self, train):
+            super().__init__(train)
+            with torch.no_grad():
+                self.users.weight[0, 0] = float("nan")
+
+    with pytest.raises(InputError, match="starts with numbers that are not finite"):
+        bn.fit(bn.TorchModel(build=Spoilt, device="cpu"), split, bn.RNS(), epochs=1, progress=False)

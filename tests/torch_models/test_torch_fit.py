@@ -273,7 +273,7 @@ def test_out_of_memory_names_the_batch_and_the_chunk(split, tmp_path, monkeypatc
 
     monkeypatch.setattr(TorchLearner, "update", full)
     with pytest.raises(
-        BayesnegError, match=r"out of memory on cpu: lower batch_size \(now 128\) or chunk \(now 16777216\)"
+        BayesnegError, match=r"out of memory on cpu: lower batch_size \(now 128\), chunk \(now 16777216\) or"
     ):
         fit(split, sampler, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()

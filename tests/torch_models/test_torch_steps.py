@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -173,10 +172,8 @@ SAMPLERS = {
 
 
 def force_torch(monkeypatch):
-    """Torch chooses on the CPU as well: whoever decides who chooses is told that the model has no vectors."""
-    deciding = {"_ruled", "_steps_for"}
-    scores = property(lambda self: sys._getframe(1).f_code.co_name in deciding, lambda self, value: None)
-    monkeypatch.setattr(TorchLearner, "scores", scores, raising=False)
+    """Torch chooses on the CPU as well."""
+    monkeypatch.setattr(TorchLearner, "_compiled_chooses", property(lambda self: False))
 
 
 @pytest.mark.parametrize("penalty", ["weight_decay", "batch"])

@@ -6,10 +6,12 @@ so that memory stays bounded. Formulas that are plain arithmetic are taken from 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from shutil import which
 from typing import Any, NamedTuple
 
 import torch
@@ -25,7 +27,8 @@ INFINITY = float("inf")
 @cache
 def fused_for(device: torch.device) -> Any:
     """The module ``fused`` where it runs, otherwise None."""
-    if device.type != "cuda" or find_spec("triton") is None:
+    compiler = os.environ.get("CC") or which("gcc") or which("clang") or which("cc")  # Triton builds its launchers
+    if device.type != "cuda" or find_spec("triton") is None or compiler is None:
         return None
     return import_module("bayesneg.kernels.fused")
 
@@ -77,10 +80,8 @@ def score_chunks(score: Callable[[int, int], Tensor], n_items: int, chunk: int) 
 def hide_all(scores: Tensor, pairs: Pairs) -> Tensor:
     """Scores (B, n_items) of the whole catalogue, in place NaN, which compares as false, at the observed pairs."""
     places = torch.add(pairs.items.long(), pairs.examples, alpha=scores.shape[1])
-    # an empty place repeats the first, which is observed: every example has at least its own positive, unless it only
-    # fills up the batch, and then it does not matter what is hidden
-    spare = places[0].clamp(max=scores.numel() - 1)
-    places = torch.where(numbers(len(places), places.device) < pairs.total, places, spare)
+    # an empty place repeats the first, which is observed: every example has at least its own positive
+    places = torch.where(numbers(len(places), places.device) < pairs.total, places, places[0])
     return scores.view(-1).index_fill_(0, places, float("nan")).view_as(scores)
 
 

@@ -125,7 +125,8 @@ def _counts(over_all: bool, batch: Examples, rows: Rows, scores: Scores, items: 
     The scores are read off the chunks, so that each candidate counts itself whatever the rounding.
     """
     pairs = None if over_all else batched.observed_pairs(rows, batch.starts, batch.counts, batch.capacity)
-    chunk = max(1, batch.chunk // (items.shape[1] - 1))  # each score is compared with every candidate
+    m = items.shape[1] - 1
+    chunk = max(1, batch.chunk // m) if m <= batched.FEW else batch.chunk  # few are compared with each score at once
     if chunk >= rows.n_items:
         block = scores.chunk(0, rows.n_items)
         x = block.gather(1, items)

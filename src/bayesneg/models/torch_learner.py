@@ -42,7 +42,8 @@ class TorchLearner:
     ) -> None:
         self.settings, self.train, self.scores = settings, train, scores
         self.device = pick_device(settings.device)
-        self.module = module.to(self.device)
+        with self._memory_named():
+            self.module = module.to(self.device)
         on_gpu = self.device.type == "cuda"
         self.optimizer = Adam(
             self.module.parameters(),
@@ -106,6 +107,19 @@ class TorchLearner:
         return self._seen
 
     @contextmanager
+    def _memory_named(self) -> Iterator[None]:
+        """Out of memory becomes a sentence that says what can be lowered."""
+        try:
+            yield
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+            if type(error) is RuntimeError and "DefaultCPUAllocator" not in str(error):
+                raise
+            raise BayesnegError(
+                f"out of memory on {self.device.type}: lower batch_size (now {self.settings.batch_size}), "
+                f"chunk (now {self.settings.chunk}) or the width of the vectors"
+            ) from error
+
+    @contextmanager
     def _judged(self) -> Iterator[None]:
         """Without gradients, and without what a module does in training only, such as dropout."""
         self.module.eval()
@@ -125,18 +139,13 @@ class TorchLearner:
         if isinstance(sampler, RuleSampler):
             size *= max(1, min(EXAMPLES, NUMBERS // sampler.width(self.n_items)) // size)
         blocks = self._blocks(order, size, epoch, rng)
-        try:
+        with self._memory_named():
             if isinstance(sampler, RuleSampler):
                 yield from self._ruled(sampler, blocks, min(size, len(order)))
             else:
                 for block in blocks:
                     yield self._called(sampler, block)
                     self._seen = None
-        except torch.OutOfMemoryError as error:
-            raise BayesnegError(
-                f"out of memory on {self.device.type}: lower batch_size (now {self.settings.batch_size}) "
-                f"or chunk (now {self.settings.chunk})"
-            ) from error
 
     def _blocks(self, order: np.ndarray, size: int, epoch: int, rng: np.random.Generator) -> Iterator[Batch]:
         for start in range(0, len(order), size):
@@ -145,7 +154,7 @@ class TorchLearner:
             yield Batch(users, positives, positions, epoch, self.train, self, rng, self._drawing_threads)
 
     def _ruled(self, sampler: RuleSampler, blocks: Iterator[Batch], room: int) -> Iterator[Sampled]:
-        if self.device.type == "cpu" and not self.scores:
+        if self._compiled_chooses:
             for block in blocks:
                 rule, draws = sampler.rule(block), sampler.draws(block)
                 if not isinstance(self._steps, CompiledSteps) or not self._steps.fits(rule):
@@ -165,6 +174,11 @@ class TorchLearner:
         if steps is not None and before is not None:
             yield before.sampled()
             steps.close()
+
+    @property
+    def _compiled_chooses(self) -> bool:
+        """Compiled code reads vectors in the processor's memory; torch chooses for all other models."""
+        return self.device.type == "cpu" and not self.scores
 
     def _drawn_ahead(self, sampler: RuleSampler, blocks: Iterator[Batch]) -> Iterator[tuple[Batch, Draws, Packed]]:
         """Each block with its draws; the next one is drawn, without looking at the model, while the GPU works."""
@@ -230,7 +244,7 @@ class TorchLearner:
         torch.cuda.current_stream().wait_stream(side)
         self.optimizer.zero_grad(set_to_none=True)  # so that the gradients live where the graph writes them
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):  # another thread packs the next block
             step()
         graph.replay()
         return graph
@@ -249,7 +263,8 @@ class TorchLearner:
         return {key: value.detach().cpu().numpy().copy() for key, value in self._tensors().items()}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        self._begin_optimizer()
+        with self._memory_named():
+            self._begin_optimizer()
         for key, value in self._tensors().items():
             if key in state:  # a parameter that never had a gradient has nothing to remember
                 value.copy_(torch.from_numpy(np.array(state[key])))
@@ -318,9 +333,9 @@ class TorchLearner:
         if not (
             isinstance(given, tuple | list) and len(given) == 2 and all(isinstance(part, Tensor) for part in given)
         ):
+            got = [type(part).__name__ for part in given] if isinstance(given, tuple | list) else type(given).__name__
             raise InputError(
-                f"{type(self.module).__name__} must give two tensors, the users' vectors and the items', got "
-                f"{type(given).__name__}"
+                f"{type(self.module).__name__} must give two tensors, the users' vectors and the items', got {got}"
             )
         users, items = given
         wanted = (self.n_users, self.n_items)

@@ -10,13 +10,20 @@ from torch import Tensor, nn
 from bayesneg.errors import InputError
 from bayesneg.kernels import batched
 
+NUMBERS = 1 << 26  # of vectors held at once
+
+
+def _plain(given: Tensor) -> Tensor:
+    """As kernels read it: float32, row by row, without its history."""
+    return given.detach().float().contiguous()
+
 
 class FromVectors:
     """x_ui = w_u · h_i."""
 
     def __init__(self, users: Tensor, items: Tensor, which: Tensor) -> None:
         self.given = users, items  # with their history
-        self.users, self.items = users.detach().contiguous(), items.detach().contiguous()  # (n_users, d), (n_items, d)
+        self.users, self.items = _plain(users), _plain(items)  # (n_users, d), (n_items, d)
         self.which = which  # (B,)
 
     @cached_property
@@ -25,8 +32,15 @@ class FromVectors:
         return self.users.index_select(0, self.which)
 
     def of(self, items: Tensor) -> Tensor:
+        at_once = max(1, NUMBERS // (items.shape[1] * self.items.shape[1]))  # examples
+        if len(items) > at_once:
+            parts = zip(self.own.split(at_once), items.split(at_once), strict=True)  # type: ignore[no-untyped-call]
+            return torch.cat([self._of(own, part) for own, part in parts])
+        return self._of(self.own, items)
+
+    def _of(self, own: Tensor, items: Tensor) -> Tensor:
         vectors = self.items.index_select(0, items.reshape(-1)).view(*items.shape, -1)  # (B, m, d)
-        return (self.own[:, None, :] * vectors).sum(dim=2)
+        return (own[:, None, :] * vectors).sum(dim=2)
 
     def chunk(self, first: int, last: int) -> Tensor:
         return self.own @ self.items[first:last].T
@@ -45,7 +59,11 @@ class FromVectors:
         gradients_of = (batched.fused_for(self.users.device) or batched).bpr_gradients
         *gradients, infos = gradients_of(self.users, self.items, self.which, positives, negatives, strength)
         learnt = [pair for pair in zip(self.given, gradients, strict=True) if pair[0].requires_grad]
-        torch.autograd.backward([vectors for vectors, _ in learnt], [gradient for _, gradient in learnt])
+        if not learnt:
+            raise InputError("the model's vectors do not depend on its parameters; return them without detach()")
+        torch.autograd.backward(
+            [given for given, _ in learnt], [gradient.to(given.dtype) for given, gradient in learnt]
+        )
         return infos
 
 
@@ -53,7 +71,7 @@ class FromScores:
     """Whatever scores (B, n_items) the model gives."""
 
     def __init__(self, scores: Tensor) -> None:
-        self.given, self.scores = scores, scores.detach()
+        self.given, self.scores = scores, _plain(scores)
 
     def of(self, items: Tensor) -> Tensor:
         return self.scores.gather(1, items)
@@ -75,8 +93,10 @@ class FromScores:
     def backward(self, positives: Tensor, negatives: Tensor, strength: float) -> Tensor:
         if strength:
             raise InputError("this model gives scores and no vectors; use penalty='weight_decay'")
+        if not self.given.requires_grad:
+            raise InputError("the model's scores do not depend on its parameters; return them without detach()")
         keep = negatives >= 0
-        x = self.given.gather(1, torch.stack([positives, negatives.clamp(min=0)], dim=1))
+        x = self.given.float().gather(1, torch.stack([positives, negatives.clamp(min=0)], dim=1))
         gap = x[:, 0] - x[:, 1]
         loss = (nn.functional.softplus(-gap) * (keep / keep.sum().clamp(min=1))).sum()
         loss.backward()  # type: ignore[no-untyped-call]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bayesneg.kernels.scoring import Places
     from bayesneg.models.torch_learner import TorchLearner
 
+CHANGING = ("weight", "variance_weight")  # numbers of a rule that follow the epoch
 NOBODY = np.empty(0, dtype=np.int64)
 
 
@@ -134,15 +135,13 @@ class TorchSteps:
         self.original = rule
         self.capacity, self.most_rank = capacity, most_rank
         self.widths = _widths(draws)
-        self.buffers = _buffers(-(-room // self.batch_size) * self.batch_size, self.widths, self.device)
+        self.buffers = _buffers(room, self.widths, self.device)
         self.graph: torch.cuda.CUDAGraph | None = None
 
     def fits(self, rule: Rule, draws: Draws, capacity: int, most_rank: int) -> bool:
         """Whether a block can go through the same buffers and the same recorded step."""
         room = len(draws.sizes) <= len(self.buffers.whole)
-        same = type(rule) is type(self.original) and _widths(draws) == self.widths
-        if isinstance(rule, FromMemory) and isinstance(self.original, FromMemory):
-            same = same and rule.n_past == self.original.n_past
+        same = constants(rule) == constants(self.original) and _widths(draws) == self.widths
         return room and same and capacity <= self.capacity and most_rank <= self.most_rank
 
     def run(self, rule: Rule, block: Batch, packed: Packed) -> Coming:
@@ -150,11 +149,12 @@ class TorchSteps:
         self._update_rule(rule)
         n = len(block.users)
         self.buffers.whole[:n].copy_(packed.whole, non_blocking=True)
-        self.buffers.whole[n:].zero_()  # places beyond the block have no negative and no memory
         self.buffers.real[:n].copy_(packed.real, non_blocking=True)
         self.buffers.cursor.zero_()
-        for _ in range(-(-n // self.batch_size)):
+        for _ in range(n // self.batch_size):
             self._step()
+        if n % self.batch_size:
+            self._eager_step(n % self.batch_size)
         negatives, infos = (_on_host((n,), dtype, self.device) for dtype in (torch.int32, torch.float32))
         negatives.copy_(self.buffers.negatives[:n].int(), non_blocking=True)
         infos.copy_(self.buffers.infos[:n], non_blocking=True)
@@ -173,21 +173,23 @@ class TorchSteps:
         else:
             self.graph.replay()
 
-    def _eager_step(self) -> None:
+    def _eager_step(self, size: int | None = None) -> None:
+        """The next batch, or as much of one as is left of the block."""
+        size = size or self.batch_size
         own, (_, p, _) = self.buffers, self.widths
-        places = own.cursor + numbers(self.batch_size, self.device)
+        places = own.cursor + numbers(size, self.device)
         whole, real = own.whole.index_select(0, places), own.real.index_select(0, places)
         users, positives, starts, counts, firsts, sizes = whole[:, :6].unbind(dim=1)
         draws = DrawTensors(whole[:, 6:], sizes, real[:, :p], real[:, p:])
         state = self.learner.forward(users)
-        chunk = max(1, self.learner.settings.chunk // self.batch_size)
+        chunk = max(1, self.learner.settings.chunk // size)
         with torch.no_grad():
             batch = Examples(users, positives, starts, counts, firsts, draws, self.capacity, self.most_rank, chunk)
             negatives = choose_batch(self.rule, batch, self.learner.rows, state)
         infos = self.learner.update(state, positives, negatives)
         own.negatives.index_copy_(0, places, negatives)
         own.infos.index_copy_(0, places, infos)
-        own.cursor.add_(self.batch_size)
+        own.cursor.add_(size)
 
     def _update_rule(self, rule: Rule) -> None:
         """Numbers that change with the epoch go where the recorded step reads them."""
@@ -236,6 +238,13 @@ def highest_rank(rule: Rule, draws: Draws, n_items: int) -> int:
         return 0
     highest = -rule.scale * np.log1p(draws.uniforms[:, 0].max() * np.expm1(-n_items / rule.scale))
     return min(n_items - 1, 1 << int(highest + 1).bit_length())
+
+
+def constants(rule: Rule) -> tuple[Any, ...]:
+    """What a recorded step holds fast of a rule: all but what arrays hold and the numbers that follow the epoch."""
+    fields = rule._asdict().items()
+    held = (tuple(value.shape) if hasattr(value, "shape") else value for name, value in fields if name not in CHANGING)
+    return type(rule), *held
 
 
 def on_device(rule: Rule, device: torch.device) -> Any:
