@@ -20,8 +20,8 @@ class TorchSummaries:
         self.rows, self.ranks = rows, torch.from_numpy(ranks).to(device)
         self.knots = torch.zeros(n_users, len(ranks), device=device)
         self.then = torch.zeros(n_users, dim, device=device)
-        self.made = torch.zeros(n_users, dtype=torch.int32, device=device)
-        self.epoch = 0
+        self.made = torch.full((n_users,), -1, dtype=torch.int32, device=device)
+        self.epoch = -1
 
     def refresh(
         self, which: Tensor, vectors: tuple[Tensor, Tensor], epoch: int, *, moved: float, pool: int, over_all: bool

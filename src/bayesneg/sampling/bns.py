@@ -35,7 +35,7 @@ from bayesneg.sampling.refreshing import Refresh, Summaries
 from bayesneg.sampling.schedules import Schedule, weight_at
 
 PriorFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
-EXACT_ITEMS = 4096  # cdf="auto" counts F exactly up to here
+EXACT_ITEMS = 4096  # cdf="auto" is exact up to here: the paper's datasets; with more items that soon costs too much
 
 
 @dataclass(frozen=True, kw_only=True)

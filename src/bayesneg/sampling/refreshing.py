@@ -15,23 +15,25 @@ from bayesneg.checks import number, whole
 from bayesneg.interfaces import Batch, Embeddings
 from bayesneg.kernels.rules import LeastRiskBySummary
 
-SCORES = 1 << 19  # held at once while summaries are made
+SCORES = 1 << 20  # held at once while summaries are made
+LEAST_POOL, POOL_SHARE = 256, 256
 
 
 @dataclass(frozen=True)
 class Refresh:
     """``moved``: the share of its length by which a user's vector may move before its summary is made anew.
 
-    ``pool``: in a larger catalogue so many items, those that score highest for some users, are all looked at, and
-    fewer and fewer of the others.
+    ``pool``: so many items, those that can score highest, are all looked at, and fewer and fewer of the others; one in
+    256 items, but at least 256, unless given.
     """
 
     moved: float = 0.07
-    pool: int = 256
+    pool: int | None = None
 
     def __post_init__(self) -> None:
         number("moved", self.moved, least=0)
-        whole("pool", self.pool)
+        if self.pool is not None:
+            whole("pool", self.pool)
 
 
 class Summaries:
@@ -40,12 +42,13 @@ class Summaries:
     def __init__(self, refresh: Refresh, n_users: int, n_items: int) -> None:
         from bayesneg.kernels import summaries
 
-        self.refresh = refresh
+        self.moved = float(refresh.moved)
+        self.size = max(LEAST_POOL, n_items // POOL_SHARE) if refresh.pool is None else refresh.pool
         self.ranks = summaries.knot_ranks(n_items)
         self.knots = np.zeros((n_users, len(self.ranks)), dtype=np.float32)
         self.then = np.empty((n_users, 0), dtype=np.float32)  # the users' vectors when their summaries were made
-        self.made = np.zeros(n_users, dtype=np.int32)  # the epochs in which that was
-        self.epoch = 0
+        self.made = np.full(n_users, -1, dtype=np.int32)  # the epochs in which that was
+        self.epoch = -1
 
     def up_to_date(self, batch: Batch, *, weight: float, over_all: bool) -> LeastRiskBySummary:
         """The rule, once the summaries of the batch's users are fresh."""
@@ -59,10 +62,8 @@ class Summaries:
             self.then = np.zeros_like(vectors.users)
         if self.epoch != batch.epoch:
             self.epoch = batch.epoch
-            self.pool = summaries.pool_of(vectors.users, vectors.items, self.refresh.pool)
-        due = summaries.due_users(
-            batch.users, batch.epoch, vectors.users, self.then, self.made, float(self.refresh.moved)
-        )
+            self.pool = summaries.pool_of(vectors.users, vectors.items, self.size)
+        due = summaries.due_users(batch.users, batch.epoch, vectors.users, self.then, self.made, self.moved)
         self._make(due, vectors, batch, over_all)
         return LeastRiskBySummary(weight, over_all, self.knots, self.ranks)
 
@@ -71,7 +72,7 @@ class Summaries:
         refresh = getattr(batch.scorer, "refreshed_knots", None)
         if refresh is None:
             return None
-        return refresh(batch, self.ranks, moved=self.refresh.moved, pool=self.refresh.pool, over_all=over_all)
+        return refresh(batch, self.ranks, moved=self.moved, pool=self.size, over_all=over_all)
 
     def _make(self, due: np.ndarray, vectors: Embeddings, batch: Batch, over_all: bool) -> None:
         from bayesneg.kernels import summaries
