@@ -97,16 +97,6 @@ def test_items_above_is_the_specification_s():
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_torch_and_compiled_code_choose_alike_by_summary():
-    split = bn.split(bn.synthetic(60, 300, seed=0), test=0.2, seed=0)
-    sampler = bn.BNS(cdf="refreshed")
-    model = bn.TorchMF(dim=8, learning_rate=0.02, device="cpu", batch_size=64)
-    run = bn.fit(model, split, sampler, epochs=3, progress=False, select="last")
-    exact = bn.fit(model, split, bn.BNS(), epochs=3, progress=False, select="last")
-    assert np.isfinite(run.scorer.items).all()
-    assert abs(run.record.final["ndcg@20"] - exact.record.final["ndcg@20"]) < 0.05
-
-
 @pytest.mark.gpu
 @pytest.mark.parametrize("n_items", [100, 6000])
 def test_a_gpu_trains_as_the_cpu_does(n_items):
