@@ -133,14 +133,25 @@ def test_a_large_catalogue_stays_within_memory():
     assert torch.cuda.max_memory_allocated() < 4 * 2**30
 
 
-def test_out_of_memory_names_the_batch_and_the_chunk(split):
+@pytest.mark.parametrize("started", [False, True])
+def test_out_of_memory_names_the_batch_and_the_chunk(split, started):
+    """Vectors that do not fit, or fit without what Adam remembers of them."""
+    sampler = bn.RNS().prepare(split.train, rng=stream(0, "sampler"))
+
+    def start():
+        return bn.TorchMF(dim=1 << 17, device="cuda").start(split.train, rng=stream(0, "init"))
+
+    learner = start() if started else None
+
+    def train():
+        return list(learner.train_epoch(sampler, epoch=1, order=np.arange(100), rng=stream(0, "sampler", 1)))
+
     torch.cuda.empty_cache()
     whole = torch.cuda.get_device_properties(0).total_memory
-    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 64 * 2**20) / whole)
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 32 * 2**20) / whole)
     try:
-        wide = bn.TorchMF(dim=32, device="cuda", batch_size=10**6, chunk=1 << 40)
-        with pytest.raises(BayesnegError, match="lower batch_size"):
-            fit(split, bn.BNS(candidates=16), model=wide)
+        with pytest.raises(BayesnegError, match="out of memory on cuda: lower batch_size"):
+            train() if started else start()
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
         torch.cuda.empty_cache()

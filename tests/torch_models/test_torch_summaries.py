@@ -78,6 +78,7 @@ def test_a_summary_is_made_anew_each_epoch_and_when_the_vector_has_moved(device)
     first = summaries.refresh(which, (w, h), 1, **settings).clone()
     assert first[:3].any(dim=1).all()
     assert not first[3:].any()
+    assert torch.equal(summaries.refresh(which, (w, h * 2), 1, **settings), first)  # nobody is due
     w[0] *= 1.05  # has grown, but not far
     w[1] += w[1].norm() * 0.2
     second = summaries.refresh(which, (w, h * 2), 1, **settings).clone()

@@ -52,7 +52,9 @@ class TorchSummaries:
 
     def _leave_out_observed(self, part: Tensor, weights: Tensor) -> None:
         """No weight (B, P) for what a user has chosen."""
-        starts, counts = self.rows.indptr[part], self.rows.counts(part)
-        pairs = batched.observed_pairs(self.rows, starts, counts, int(counts.sum()))
-        places = self.places[pairs.items.long()]
-        weights[pairs.examples[places >= 0].long(), places[places >= 0].long()] = 0
+        counts = self.rows.counts(part)
+        examples = torch.arange(len(part), device=part.device).repeat_interleave(counts)
+        shifts = self.rows.indptr[part] - (counts.cumsum(0) - counts)
+        where = torch.arange(len(examples), device=part.device) + shifts[examples]
+        places = self.places[self.rows.items[where].long()]
+        weights[examples[places >= 0], places[places >= 0].long()] = 0
