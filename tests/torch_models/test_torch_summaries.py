@@ -101,7 +101,7 @@ def test_items_above_is_the_specification_s():
 @pytest.mark.gpu
 @pytest.mark.parametrize("n_items", [100, 6000])
 def test_a_gpu_trains_as_the_cpu_does(n_items):
-    split = bn.split(bn.synthetic(80, n_items, n_interactions=4000, seed=3), test=0.2, seed=0)
+    split = bn.split(bn.synthetic(80, n_items, n_interactions=800, seed=3), test=0.2, seed=0)
     vectors = []
     for device in ("cpu", "cuda"):
         model = bn.LightGCN(dim=8, learning_rate=0.02, batch_size=100, device=device)
