@@ -64,6 +64,19 @@ def test_compiled_knots_are_the_reference_s_to_within_a_bin(over_all, size):
         assert (np.diff(knots[user]) <= 0).all()
 
 
+@pytest.mark.parametrize("outlier", [50.0, 1e3, -1e3])
+def test_one_item_far_from_all_others_does_not_blur_them(outlier):
+    rng = np.random.default_rng(2)
+    train = interactions([[5], [6]], 2000)
+    x = rng.normal(size=(2, 2000)).astype(np.float32)
+    x[:, 0] = outlier
+    knots, ranks = written(x, train, summaries.thinned(np.arange(2000), 2000))
+    for user in range(2):
+        expected = reference.summarise(np.delete(x[user], train.row(user)), np.ones(1999, int), ranks)
+        inner = (ranks > 1) & (ranks <= 1000)
+        assert np.abs(knots[user, inner] - expected[inner]).max() < 0.05
+
+
 @pytest.mark.parametrize("value", [0.0, -3.5, np.nan, np.inf])
 def test_a_list_without_any_spread_has_one_knot(value):
     train = interactions([[0], [1, 2]], 40)

@@ -18,6 +18,7 @@ from bayesneg.kernels.rules import SHORTEST
 KNOTS = 32  # ranks of a summary, at most
 REACH = 2.0  # standard deviations
 BINS = 256  # between the highest and the lowest score of a list; a knot is off by no more than one
+CROWD = 1  # more knots than this in one bin are told apart by finer bins
 
 
 class Pool(NamedTuple):
@@ -32,7 +33,7 @@ def knot_ranks(n_items: int) -> np.ndarray:
     """The ranks of a summary, from 1 to n_items: each of the first few, then geometrically.
 
     >>> knot_ranks(1000).tolist()[:12], knot_ranks(1000).tolist()[-3:]
-    ([1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 15, 18], [707, 841, 1000])
+    ([1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 16, 19], [674, 821, 1000])
     """
     best = np.arange(1, 2)
     for points in range(1, 4 * KNOTS):
@@ -117,9 +118,11 @@ def due_users(
 def summarise(x, highest, lowest, users, vectors, pool, indptr, indices, over_all, ranks, knots):  # type: ignore[no-untyped-def]
     """Write the knots of ``users`` (B,) from their scores x (B, P) of the pool's items, from highest to lowest (B,).
 
-    Scores are counted in equal bins; a knot lies as deep in its bin as its rank does.
+    Scores are counted in equal bins; a knot lies as deep in its bin as its rank does. A bin with several knots, as there
+    is where one item scores far above the others, is counted again in finer bins.
     """
-    pool, counts, bins = lent(pool), np.empty(BINS, dtype=np.int32), np.empty(x.shape[1], dtype=np.int32)
+    pool, bins = lent(pool), np.empty(x.shape[1], dtype=np.int32)
+    counts, finer = np.empty(BINS, dtype=np.int32), np.empty(BINS, dtype=np.int32)
     for b in range(len(users)):
         user, top, row, weights = users[b], highest[b], x[b], pool.weights
         length, width = length_of(vectors[user]), (top - lowest[b]) / np.float32(BINS - 1)
@@ -137,15 +140,42 @@ def summarise(x, highest, lowest, users, vectors, pool, indptr, indices, over_al
                 place = pool.places[indices[observed]]
                 if place >= 0:
                     counts[bins[place]] -= weights[place]
+                    bins[place] = -1
         above, k = 0, 0
         for bin in range(BINS):
+            begin = k
             while k < len(ranks) and ranks[k] <= above + counts[bin]:
                 share = np.float32(ranks[k] - above - 0.5) / np.float32(counts[bin])
                 knots[user, k] = max(top - (bin + share) * width, lowest[b]) / length
                 k += 1
+            if k - begin > CROWD:
+                finer[:] = 0
+                count_finely(row, bins, bin, weights, top - bin * width, width, finer)
+                spread_knots(finer, top - bin * width, width, above, ranks[begin:k], length, knots[user, begin:k])
             above += counts[bin]
         for rest in range(k, len(ranks)):
             knots[user, rest] = lowest[b] / length
+
+
+@kernel
+def count_finely(row, bins, bin, weights, start, width, finer):  # type: ignore[no-untyped-def]
+    """The scores of one bin, from ``start`` down by ``width``, in bins of their own."""
+    per_score = np.float32(len(finer)) / width
+    for place in range(len(row)):
+        if bins[place] == bin:
+            finer[max(0, min(int((start - row[place]) * per_score), len(finer) - 1))] += weights[place]
+
+
+@kernel
+def spread_knots(finer, start, width, above, ranks, length, knots):  # type: ignore[no-untyped-def]
+    """The knots at ``ranks`` within one bin."""
+    k = 0
+    for bin in range(len(finer)):
+        while k < len(ranks) and ranks[k] <= above + finer[bin]:
+            share = np.float32(ranks[k] - above - 0.5) / np.float32(finer[bin])
+            knots[k] = (start - (bin + share) * width / np.float32(len(finer))) / length
+            k += 1
+        above += finer[bin]
 
 
 @kernel

@@ -16,7 +16,7 @@ from bayesneg.interfaces import Batch, Embeddings
 from bayesneg.kernels.rules import LeastRiskBySummary
 
 SCORES = 1 << 20  # held at once while summaries are made
-LEAST_POOL, POOL_SHARE = 256, 256
+LEAST_POOL, POOL_SHARE = 256, 1024
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Refresh:
     """``moved``: the share of its length by which a user's vector may move before its summary is made anew.
 
     ``pool``: so many items, those that can score highest, are all looked at, and fewer and fewer of the others; one in
-    256 items, but at least 256, unless given.
+    1,024 items, but at least 256, unless given.
     """
 
     moved: float = 0.07
