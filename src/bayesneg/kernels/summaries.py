@@ -118,8 +118,8 @@ def due_users(
 def summarise(x, highest, lowest, users, vectors, pool, indptr, indices, over_all, ranks, knots):  # type: ignore[no-untyped-def]
     """Write the knots of ``users`` (B,) from their scores x (B, P) of the pool's items, from highest to lowest (B,).
 
-    Scores are counted in equal bins; a knot lies as deep in its bin as its rank does. A bin with several knots, as there
-    is where one item scores far above the others, is counted again in finer bins.
+    Scores are counted in equal bins; a knot lies as deep in its bin as its rank does. A bin with several knots, as
+    where one item scores far above the others, is counted again in finer bins.
     """
     pool, bins = lent(pool), np.empty(x.shape[1], dtype=np.int32)
     counts, finer = np.empty(BINS, dtype=np.int32), np.empty(BINS, dtype=np.int32)
