@@ -34,7 +34,7 @@ MAY_IMPORT = {
         "runs",
         "training",
     },
-    "lab": {"kernels", "evaluation", "experiments", "report", "runs"},
+    "lab": {"kernels", "models", "evaluation", "experiments", "report", "runs"},
     "cli": {"data", "evaluation", "experiments", "lab", "progress", "report", "runs", "training"},
 }
 OPEN = {"errors", "seeding", "checks"}

@@ -43,6 +43,9 @@ class Row(_Strict):
 
     label: str = Field(min_length=1)
     use: str = Field(description="name:key=value, as in bayesneg compare --samplers")
+    settings: dict[str, Any] = Field(default_factory=dict, description="settings of the model for this row alone")
+    paper: str | None = Field(default=None, description="the published row it stands beside: table2/BNS")
+    note: str = Field(default="", description="what a reader of the table must know of this row")
 
 
 class Where(_Strict):
@@ -129,7 +132,6 @@ class Recipe(_Strict):
     def _study(self, source: Source, dataset: str, model: str, view: View) -> Iterator[Cell]:
         own = [where for where in self.where if where.holds(dataset, model)]
         settings = {key: value for where in own for key, value in where.settings.items()}
-        model_settings = _changed(MODELS[model][1], settings, f"model {model}")
         fingerprint = source.split(dataset, view).fingerprint
         n_seeds = _last([where.seeds for where in own], self.seeds)
         for row, seed in product(self.samplers, range(n_seeds)):
@@ -140,7 +142,7 @@ class Recipe(_Strict):
                 fingerprint=fingerprint,
                 view=view,
                 model=model,
-                model_settings=model_settings,
+                model_settings=_changed(MODELS[model][1], {**settings, **row.settings}, f"model {model}"),
                 sampler=named.kind,
                 sampler_settings=_changed(named.options, {**named.presets, **spec.settings}, f"sampler {spec.name}"),
                 label=row.label,
