@@ -18,11 +18,11 @@ HEAD = 'title = "x"\ndatasets = ["{dataset}"]\n'
 def cells_of(folder: Path, text: str) -> list[Cell]:
     path = folder / "x.toml"
     path.write_text(HEAD.format(dataset=sweeps.world(folder)) + text)
-    return Recipe.read(path).cells(Source())
+    return Recipe.read(path).cells(Source().fingerprint)
 
 
 def test_a_recipe_is_every_sampler_in_every_view_with_every_seed(tmp_path):
-    cells = sweeps.read(tmp_path).cells(Source())
+    cells = sweeps.read(tmp_path).cells(Source().fingerprint)
     assert len({cell.key for cell in cells}) == len(cells) == 3 * 2 * 2
     assert [cell.seed for cell in cells] == [0] * 6 + [1] * 6
     assert {cell.sampler for cell in cells} == {"rns", "dns", "bns"}
@@ -60,7 +60,7 @@ settings = { dim = 8 }
         ("torch-mf", 0, {}),
         ("torch-mf", 1, {}),
     ]
-    narrowed = Recipe.read(tmp_path / "x.toml").narrowed(models=["mf"], seeds=3, epochs=2).cells(Source())
+    narrowed = Recipe.read(tmp_path / "x.toml").narrowed(models=["mf"], seeds=3, epochs=2).cells(Source().fingerprint)
     assert [(cell.seed, cell.epochs) for cell in narrowed] == [(0, 2), (1, 2), (2, 2)]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -28,7 +27,7 @@ from bayesneg.experiments.datasets import Source
 from bayesneg.experiments.recipe import Recipe
 from bayesneg.experiments.sweep import sweep
 
-failures = sweep(Recipe.read(Path(sys.argv[1])).cells(Source()), Path(sys.argv[2]), Source(), jobs=2)
+failures = sweep(Recipe.read(Path(sys.argv[1])).cells(Source().fingerprint), Path(sys.argv[2]), Source(), jobs=2)
 sys.exit(len(failures))
 """
 
@@ -45,7 +44,7 @@ def numbers(path: Path) -> dict[str, object]:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Cell], Path]:
     """A recipe, its cells, and the ledger of a sweep that nothing disturbed."""
     folder = tmp_path_factory.mktemp("whole")
-    cells = sweeps.read(folder, epochs=25).cells(Source())
+    cells = sweeps.read(folder, epochs=25).cells(Source().fingerprint)
     path = folder / "out" / "records.jsonl"
     assert sweep(cells, path, Source(), jobs=2, progress=False) == []
     return folder / "three.toml", cells, path
@@ -174,20 +173,6 @@ def test_from_packed_arrays_the_numbers_are_the_same(whole, tmp_path):
     assert sweep(cells[:3], path, packed, jobs=2, progress=False) == []
     expected = numbers(undisturbed)
     assert numbers(path) == {cell.key: expected[cell.key] for cell in sorted(cells[:3], key=lambda cell: cell.key)}
-
-
-def test_a_cell_of_a_bare_machine_needs_neither_polars_nor_pydantic(whole, tmp_path):
-    _, cells, _ = whole
-    pack(Source(), [cells[0].dataset], tmp_path / "data.npz")
-    code = (
-        "import sys; sys.modules.update(polars=None, pydantic=None, safetensors=None, matplotlib=None);"
-        "from bayesneg.experiments.worker import main; sys.argv[1:] = ['--arrays', sys.argv[1]]; main()"
-    )
-    given = json.dumps(cells[-1].to_dict()) + "\n"
-    done = subprocess.run(
-        [sys.executable, "-c", code, tmp_path / "data.npz"], input=given, capture_output=True, text=True, check=True
-    )
-    assert '"done"' in done.stdout.splitlines()[-1], done.stdout + done.stderr
 
 
 def test_no_worker_is_an_error():

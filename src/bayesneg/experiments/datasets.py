@@ -37,6 +37,10 @@ class Source:
             self._known[dataset, view] = self._made(dataset, view)
         return self._known[dataset, view]
 
+    def fingerprint(self, dataset: str, view: View) -> str:
+        """Of the split, which a cell is tied to."""
+        return self.split(dataset, view).fingerprint
+
     def _made(self, dataset: str, view: View) -> Split:
         if view == "best":
             return carve_validation(self.split(dataset, "last"), VALIDATION_SHARE, seed=0)

@@ -19,7 +19,7 @@ seeds = 3
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bayesneg.errors import InputError
 from bayesneg.experiments.cells import Cell, View
-from bayesneg.experiments.datasets import Source
 from bayesneg.experiments.settings import Options, Settings, check_known
 from bayesneg.experiments.settings import checked as checked_settings
 from bayesneg.experiments.spec import MODELS, SAMPLERS, SamplerSpec
@@ -122,24 +121,30 @@ class Recipe(_Strict):
             }
         )
 
-    def cells(self, source: Source) -> list[Cell]:
-        """Seed by seed, so that whatever is finished has about as many of each."""
+    def cells(self, fingerprint_of: Callable[[str, View], str]) -> list[Cell]:
+        """Seed by seed, so that whatever is finished has about as many of each.
+
+        ``fingerprint_of`` says which data a dataset's name stands for, in each view.
+        """
         found = [
-            cell for study in product(self.datasets, self.models, self.views) for cell in self._study(source, *study)
+            cell
+            for study in product(self.datasets, self.models, self.views)
+            for cell in self._study(fingerprint_of, *study)
         ]
         return sorted(found, key=lambda cell: cell.seed)
 
-    def _study(self, source: Source, dataset: str, model: str, view: View) -> Iterator[Cell]:
+    def _study(
+        self, fingerprint_of: Callable[[str, View], str], dataset: str, model: str, view: View
+    ) -> Iterator[Cell]:
         own = [where for where in self.where if where.holds(dataset, model)]
         settings = {key: value for where in own for key, value in where.settings.items()}
-        fingerprint = source.split(dataset, view).fingerprint
         n_seeds = _last([where.seeds for where in own], self.seeds)
         for row, seed in product(self.samplers, range(n_seeds)):
             spec = SamplerSpec.parse(row.use)
             named = SAMPLERS[spec.name]
             yield Cell(
                 dataset=dataset,
-                fingerprint=fingerprint,
+                fingerprint=fingerprint_of(dataset, view),
                 view=view,
                 model=model,
                 model_settings=_changed(MODELS[model][1], {**settings, **row.settings}, f"model {model}"),

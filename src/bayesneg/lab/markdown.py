@@ -38,7 +38,8 @@ def about(study: Study) -> str:
     share = f" {near} of {len(compared)} numbers within {NEAR:g} of the paper." if compared else ""
     seeing = [line.label for line in study.lines if line.uses_test_labels]
     beware = f" {', '.join(seeing)}: sees the test labels, an upper bound and no fair competitor." if seeing else ""
-    return f"Seeds: {seeds}.{share}{beware}"
+    splits = {str(run.data.get("split", "unknown")) for run in study.runs}
+    return f"Seeds: {seeds}. Split: {' and '.join(sorted(splits))}.{share}{beware}"
 
 
 def table(study: Study) -> str:

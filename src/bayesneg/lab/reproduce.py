@@ -38,6 +38,7 @@ DRAWN: Final[dict[str, Callable[[Study], Draw]]] = {
     "fig4": sampling_quality,
     "fig5": sensitivity,
 }
+TALL: Final = ("fig1", "fig3")
 NAMES: Final = (*TABLES, *sorted((*THEORY, *DRAWN)))
 RECORDS: Final = "records.jsonl"
 
@@ -113,12 +114,12 @@ def reproduce(
     stem = Path(name).stem
     if name in THEORY:
         out.mkdir(parents=True, exist_ok=True)
-        return Result([], _pressed(THEORY[name], out / stem, tall=name == "fig3"))
+        return Result([], draw_figure(name, None, out / name))
     recipe = recipe_of(name).narrowed(
         datasets=datasets, models=models, samplers=samplers, views=views, seeds=seeds, epochs=epochs
     )
     recipe, left_out = available(recipe, source, asked=(*datasets, *models))
-    cells = recipe.cells(source)
+    cells = recipe.cells(source.fingerprint)
     failures = sweep(cells, out / RECORDS, source, jobs=jobs, resume=resume, progress=progress)
     found = studies(stem, recipe, cells, ledger.read(out / RECORDS))
     if not found:
@@ -129,11 +130,7 @@ def reproduce(
 def write(name: str, title: str, found: Sequence[Study], out: Path) -> list[Path]:
     """The files of a table or figure, made from studies alone."""
     if name in DRAWN:
-        return [
-            path
-            for study in found
-            for path in _pressed(DRAWN[name](study), out / _file(name, study, found), tall=name == "fig1")
-        ]
+        return [path for study in found for path in draw_figure(name, study, out / _file(name, study, found))]
     texts = {".md": markdown(title, found), ".csv": comma_separated(found), ".tex": latex(title, found)}
     paths = [out / f"{name}{ending}" for ending in texts]
     for path, text in zip(paths, texts.values(), strict=True):
@@ -146,7 +143,11 @@ def _file(name: str, study: Study, found: Sequence[Study]) -> str:
     return name if len(found) == 1 else f"{name}-{Path(study.dataset).stem}-{study.model}-{study.view}"
 
 
-def _pressed(draw: Draw, stem: Path, *, tall: bool) -> list[Path]:
+def draw_figure(
+    name: str, study: Study | None, stem: Path, *, kinds: Sequence[str] = ("svg", "pdf", "png")
+) -> list[Path]:
+    """A figure of the paper as files; those of the theory need no study."""
     from bayesneg.report.press import press
 
-    return press(draw, stem, height=3.6 if tall else 2.6)
+    draw = THEORY[name] if study is None else DRAWN[name](study)
+    return press(draw, stem, height=3.6 if name in TALL else 2.6, kinds=kinds)

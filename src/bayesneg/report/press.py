@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from bayesneg.report.canvas import SETTINGS
 
-COLUMN, PAGE = 3.4, 7.0  # inches: a column of a two-column paper, and both
+PAGE: Final = 7.0  # inches: both columns of a paper; half of a figure of two panels is a column
 FORMATS: Final[dict[str, dict[str, Any]]] = {
     "svg": {"metadata": {"Date": None, "Creator": None}},
     "pdf": {"metadata": {"CreationDate": None, "Creator": None, "Producer": None}},
@@ -31,12 +31,14 @@ _SETTINGS: Final[dict[Any, Any]] = {
 }
 
 
-def press(draw: Callable[[Figure], None], stem: Path, *, width: float = PAGE, height: float = 2.4) -> list[Path]:
-    """Write ``stem``.svg, .pdf and .png; the same drawing gives the same bytes."""
+def press(
+    draw: Callable[[Figure], None], stem: Path, *, height: float = 2.6, kinds: Sequence[str] = tuple(FORMATS)
+) -> list[Path]:
+    """Write ``stem``.svg, .pdf and .png, as wide as a page; the same drawing gives the same bytes."""
     with matplotlib.rc_context(_SETTINGS):
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=(PAGE, height), layout="constrained")
         draw(figure)
-        paths = [stem.with_name(f"{stem.name}.{kind}") for kind in FORMATS]
-        for path, options in zip(paths, FORMATS.values(), strict=True):
-            figure.savefig(path, format=path.suffix[1:], **options)
-    return paths
+        paths = {kind: stem.with_name(f"{stem.name}.{kind}") for kind in kinds}
+        for kind, path in paths.items():
+            figure.savefig(path, format=kind, **FORMATS[kind])
+    return list(paths.values())
