@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -78,6 +80,32 @@ def test_killed_at_a_random_moment_and_started_again_it_gives_the_same_table(fin
     assert process.returncode == 0
     for name in ("three.md", "three.csv", "three.tex"):
         assert (tmp_path / name).read_bytes() == (finished / "out" / name).read_bytes()
+
+
+def test_ctrl_c_says_what_is_kept_and_how_to_go_on(finished, tmp_path):
+    command = [
+        sys.executable,
+        "-c",
+        START,
+        "reproduce",
+        finished / "three.toml",
+        "--out",
+        tmp_path,
+        "--jobs",
+        "1",
+        "-q",
+    ]
+    process = subprocess.Popen([*command, "--epochs", "60"], stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while not (tmp_path / "records.jsonl").exists():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"{tmp_path} keeps the finished cells, go on with the same command" in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "three.md").exists()
 
 
 def test_a_cell_that_fails_is_named_and_the_rest_is_written(capsys, tmp_path):

@@ -78,7 +78,7 @@ def sweep(
     todo = [cell for cell in {cell.key: cell for cell in cells}.values() if cell.key not in known]
     if not todo:
         return []
-    kinds = Counter(dict.fromkeys(map(_kind, todo), 0))
+    kinds: Counter[str] = Counter()
     for cell in todo:
         kinds[_kind(cell)] += cell.epochs
     with sweep_bar(progress, kinds, jobs=jobs, n_cells=len(todo)) as bar, _workers(source) as crew:

@@ -48,9 +48,12 @@ class Contest:
 
 
 def contests(study: Study) -> list[Contest]:
-    """Every pair of samplers that share a seed on the same data, in NDCG@20."""
-    pairs = [(one, other, _shared(one, other)) for one, other in combinations(study.lines, 2)]
-    pairs = [pair for pair in pairs if pair[2]]
+    """Every pair of samplers that share a seed on the same data, in NDCG@20.
+
+    Rows that stand beside different published rows by choice, as readings do, are not each other's rivals.
+    """
+    rivals = [pair for pair in combinations(study.lines, 2) if pair[0].row.paper == pair[1].row.paper]
+    pairs = [(one, other, seeds) for one, other in rivals if (seeds := _shared(one, other))]
     over_users = [
         paired_difference(_by_user(one.runs, seeds), _by_user(other.runs, seeds)) for one, other, seeds in pairs
     ]

@@ -19,7 +19,6 @@ import numpy as np
 from bayesneg.runs.record import RunRecord, jsonable
 
 KEPT_PER_USER: Final = ("ndcg@20",)  # what samplers are compared by, user by user
-DECIMALS: Final = 6
 STEPS: Final = 65_535  # a value per user in [0, 1] is kept as one of so many steps
 
 
@@ -68,7 +67,12 @@ def _packed(record: RunRecord) -> dict[str, Any]:
     own = {key: value for key, value in record.to_dict().items() if key != "intervals"}
     values = record.per_user or {}
     per_user = {key: _as_text(values[key]) for key in KEPT_PER_USER if key in values}
-    return {**own, "final": _rounded(own["final"]), "epochs": _columns(_rounded(own["epochs"])), "per_user": per_user}
+    return {
+        **own,
+        "final": _rounded(own["final"]),
+        "epochs": _columns(_rounded(own["epochs"], 5)),
+        "per_user": per_user,
+    }
 
 
 def _unpacked(own: Mapping[str, Any]) -> RunRecord:
@@ -83,34 +87,43 @@ def _unpacked(own: Mapping[str, Any]) -> RunRecord:
 
 
 def _columns(epochs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A list over the epochs for each key; for a key that few epochs have, a mapping from the epoch.
+    """A list over the epochs for each key; a mapping from the epoch where few have it; one number where all agree.
 
-    >>> _columns([{"epoch": 1, "tnr": 0.9}, {"epoch": 2, "tnr": 0.8}, {"epoch": 3, "tnr": 0.8, "ndcg@20": 0.3}])
-    {'epoch': [1, 2, 3], 'tnr': [0.9, 0.8, 0.8], 'ndcg@20': {'3': 0.3}}
+    >>> _columns([{"epoch": 1, "tnr": 0.9, "skipped": 0}, {"epoch": 2, "tnr": 0.8, "skipped": 0, "ndcg@20": 0.3}])
+    {'epoch': [1, 2], 'tnr': [0.9, 0.8], 'skipped': 0, 'ndcg@20': {'2': 0.3}}
     """
     found: dict[str, dict[str, Any]] = {}
     for line in epochs:
         for key, value in line.items():
             found.setdefault(key, {})[str(line["epoch"])] = value
-    return {key: list(column.values()) if len(column) == len(epochs) else column for key, column in found.items()}
+    return {key: _column(column, len(epochs)) for key, column in found.items()}
+
+
+def _column(at_epochs: dict[str, Any], n_epochs: int) -> Any:
+    values = list(at_epochs.values())
+    if len(values) < n_epochs:
+        return at_epochs
+    same = n_epochs > 1 and all(value == values[0] for value in values)
+    return values[0] if same and not isinstance(values[0], Mapping) else values
 
 
 def _rows(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The epochs' lines again."""
     rows: dict[str, dict[str, Any]] = {str(epoch): {} for epoch in columns.get("epoch", ())}
     for key, column in columns.items():
-        at_epochs = column if isinstance(column, Mapping) else dict(zip(rows, column, strict=True))
+        values = column if isinstance(column, list) else [column] * len(rows)
+        at_epochs = column if isinstance(column, Mapping) else dict(zip(rows, values, strict=True))
         for epoch, value in at_epochs.items():
             rows[epoch][key] = value
     return list(rows.values())
 
 
-def _rounded(value: Any) -> Any:
+def _rounded(value: Any, decimals: int = 6) -> Any:
     if isinstance(value, Mapping):
-        return {key: _rounded(item) for key, item in value.items()}
+        return {key: _rounded(item, decimals) for key, item in value.items()}
     if isinstance(value, list):
-        return [_rounded(item) for item in value]
-    return round(value, DECIMALS) if isinstance(value, float) else value
+        return [_rounded(item, decimals) for item in value]
+    return round(value, decimals) if isinstance(value, float) else value
 
 
 def _as_text(values: np.ndarray) -> str:
