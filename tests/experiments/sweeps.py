@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import subprocess
+import time
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +31,23 @@ use = "dns:candidates=3"
 label = "BNS"
 use = "bns"
 """
+
+
+def killed(process: subprocess.Popen, path: Path, moment: random.Random) -> None:
+    """Kill a sweep at a random moment: a little after its ledger has a few lines more, or right at the start."""
+    before = n_lines(path)
+    more, until = moment.randrange(4), time.monotonic() + 60
+    while n_lines(path) < before + more:
+        assert process.poll() is None, "it ended before it could be killed"
+        assert time.monotonic() < until
+        time.sleep(0.005)
+    time.sleep(moment.uniform(0.0, 0.1 if more else 2.0))
+    process.kill()
+    process.wait()
+
+
+def n_lines(path: Path) -> int:
+    return path.read_text().count("\n") if path.exists() else 0
 
 
 def world(folder: Path, *, n_users: int = 60, n_items: int = 90) -> Path:

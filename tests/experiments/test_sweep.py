@@ -78,19 +78,9 @@ def test_every_cell_is_there_once(whole):
 def test_killed_at_random_moments_and_started_again_it_gives_the_same_numbers(whole, tmp_path, seed):
     recipe, _, undisturbed = whole
     path, moment = tmp_path / "records.jsonl", random.Random(seed)
-    n_kills = 0
-    while True:
-        process = start(recipe, path)
-        try:
-            process.wait(moment.uniform(1.0, 4.0) if n_kills < 3 else 60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            n_kills += 1
-        else:
-            break
-    assert process.returncode == 0
-    assert n_kills > 0
+    for _ in range(3):
+        sweeps.killed(start(recipe, path), path, moment)
+    assert start(recipe, path).wait(60) == 0
     assert numbers(path) == numbers(undisturbed)
 
 
