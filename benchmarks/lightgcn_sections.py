@@ -1,12 +1,11 @@
 """The parts of docs/results.md about LightGCN, each only where its result file exists.
 
-The paper's numbers are the LightGCN rows of its table 2, in paper_table2.csv; the probes' were measured before this
+The paper's numbers are the LightGCN rows of its table 2; the probes' were measured before this
 code was written, one seed each.
 """
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections.abc import Iterable, Sequence
@@ -16,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from bayesneg.evaluation.intervals import mean_interval
+from bayesneg.lab.published import published
 
 HERE: Final = Path(__file__).parent
 CUTOFFS: Final = (5, 10, 20)
@@ -44,7 +44,6 @@ def sections(folder: Path = HERE / "results") -> list[str]:
 
 def _quality(result: Result) -> list[str]:
     parts = ["## LightGCN"]
-    paper = _paper()
     for dataset in dict.fromkeys(run["dataset"] for run in result["runs"]):
         runs = [run for run in result["runs"] if run["dataset"] == dataset]
         n_seeds = len({run["seed"] for run in runs})
@@ -52,7 +51,8 @@ def _quality(result: Result) -> list[str]:
         for label in dict.fromkeys(run["label"] for run in runs):
             own = sorted((run for run in runs if run["label"] == label), key=lambda run: int(run["seed"]))
             mean = float(_finals(own, MAIN).mean())
-            known = (paper.get((dataset, label)), PROBES.get(dataset, {}).get(label))
+            paper = published(f"table2/{label}", dataset, "lightgcn").get(MAIN)
+            known = (paper, PROBES.get(dataset, {}).get(label))
             beside = [cell for value in known for cell in _beside(mean, value)]
             tnr = np.array([run["tnr"] for run in own], dtype=np.float64)
             rows.append([label, *(_mean(_finals(own, f"ndcg@{k}")) for k in CUTOFFS), _mean(tnr), *beside])
@@ -107,15 +107,6 @@ def _note(result: Result) -> list[str]:
 
 def _read(path: Path) -> Result | None:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
-
-
-def _paper() -> dict[tuple[str, str], float]:
-    with (HERE / "paper_table2.csv").open(encoding="utf-8", newline="") as rows:
-        return {
-            (row["dataset"], row["method"]): float(row[MAIN])
-            for row in csv.DictReader(rows)
-            if row["model"] == "lightgcn"
-        }
 
 
 def _finals(runs: Iterable[Result], key: str) -> np.ndarray:

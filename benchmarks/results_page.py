@@ -4,7 +4,7 @@
     python benchmarks/results_page.py --check    exit 1 if either is not what the files give
 
 Every number is read from results/quality_ml100k.json and results/bench_epoch.json, and where they exist from the result
-files of LightGCN (lightgcn_sections.py); the paper's are in PAPER below and in paper_table2.csv.
+files of LightGCN (lightgcn_sections.py); the paper's are those of bayesneg.lab.published.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 
 import lightgcn_sections
 from bayesneg.evaluation.intervals import mean_interval, paired_difference
+from bayesneg.lab.published import published
 
 HERE: Final = Path(__file__).parent
 PAGE: Final = HERE.parent / "docs" / "results.md"
@@ -28,19 +29,11 @@ README: Final = HERE.parent / "README.md"
 BEGIN: Final = "<!-- begin: written by benchmarks/results_page.py -->"
 END: Final = "<!-- end: written by benchmarks/results_page.py -->"
 
-# NDCG@5, @10, @20 of MF on MovieLens-100K as published: B. Liu and B. Wang, "Bayesian Negative Sampling for
-# Recommendation", ICDE 2023; table 2 (comparison) and table 3 (study of BNS, the numbered variants).
-PAPER: Final[dict[str, tuple[float, float, float]]] = {
-    "RNS": (0.4143, 0.3967, 0.3962),
-    "PNS": (0.2694, 0.2637, 0.2709),
-    "AOBPR": (0.4186, 0.3942, 0.3980),
-    "DNS": (0.4314, 0.4042, 0.4069),
-    "SRNS": (0.4176, 0.3998, 0.4013),
-    "BNS": (0.4558, 0.4217, 0.4176),
-    "BNS-1": (0.4551, 0.4238, 0.4197),
-    "BNS-2": (0.4449, 0.4132, 0.4125),
-    "BNS-3": (0.4266, 0.4043, 0.4030),
-    "BNS-4": (0.4566, 0.4235, 0.4216),
+# NDCG@5, @10, @20 of MF on MovieLens-100K as published; table 2 (comparison) and table 3 (study of BNS)
+PAPER: Final = {
+    label: tuple(published(f"{table}/{label}", "ml-100k", "mf")[f"ndcg@{k}"] for k in (5, 10, 20))
+    for table, labels in (("table2", "RNS PNS AOBPR DNS SRNS BNS"), ("table3", "BNS-1 BNS-2 BNS-3 BNS-4"))
+    for label in labels.split()
 }
 CUTOFFS: Final = (5, 10, 20)
 MAIN: Final = "ndcg@20"

@@ -23,8 +23,19 @@ MAY_IMPORT = {
     "runs": {"interfaces", "data", "models", "evaluation"},
     "training": {"interfaces", "data", "evaluation", "models", "progress", "runs"},
     "report": {"runs", "evaluation"},
-    "experiments": {"interfaces", "data", "models", "sampling", "progress", "runs", "training"},
-    "cli": {"data", "evaluation", "experiments", "progress", "report", "runs", "training"},
+    "experiments": {
+        "interfaces",
+        "data",
+        "kernels",
+        "models",
+        "sampling",
+        "evaluation",
+        "progress",
+        "runs",
+        "training",
+    },
+    "lab": {"kernels", "models", "evaluation", "experiments", "report", "runs"},
+    "cli": {"data", "evaluation", "experiments", "lab", "progress", "report", "runs", "training"},
 }
 OPEN = {"errors", "seeding", "checks"}
 HOMES = {

@@ -34,8 +34,9 @@ def test_a_page_has_the_code_it_promises(page):
     assert len(blocks(page)) == PAGES[page]
 
 
-def test_the_results_page_is_what_the_recorded_results_give():
+@pytest.mark.parametrize("script", ["results_page.py", "reproduction_page.py"])
+def test_a_page_of_results_is_what_the_records_give(script):
     done = subprocess.run(
-        [sys.executable, "benchmarks/results_page.py", "--check"], cwd=HOME, capture_output=True, text=True, check=False
+        [sys.executable, f"benchmarks/{script}", "--check"], cwd=HOME, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr

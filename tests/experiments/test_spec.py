@@ -8,6 +8,7 @@ import pytest
 
 import bayesneg as bn
 from bayesneg.errors import InputError
+from bayesneg.experiments.building import schedule
 from bayesneg.experiments.listing import setting_lines
 from bayesneg.experiments.spec import (
     MODELS,
@@ -15,7 +16,6 @@ from bayesneg.experiments.spec import (
     SamplerSpec,
     build_model,
     parse_samplers,
-    schedule,
     sort_settings,
     with_device,
 )

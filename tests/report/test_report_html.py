@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from report_runs import holes, run, three_samplers
 
 from bayesneg.errors import InputError
 from bayesneg.report.html import render, write_report
+from bayesneg.report.markup import element, section
 from bayesneg.report.runs import final_value
 from bayesneg.runs.record import RunRecord
 
@@ -168,3 +170,23 @@ def test_a_failed_write_leaves_the_old_report(tmp_path: Path, monkeypatch: pytes
 def test_importing_the_report_does_not_import_matplotlib() -> None:
     code = "import sys, bayesneg.report.html; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_sections_of_a_study_come_before_those_made_from_its_records() -> None:
+    own = section("Beside the paper", element("p", {}, "as printed"))
+    text = render([*three_samplers(), *three_samplers(dataset="other")], first={"other": [own]})
+    assert text.count("as printed") == 1
+    assert text.index('id="s2"') < text.index("as printed") < text.index("Comparison: other")
+
+
+def test_each_of_several_studies_can_be_jumped_to() -> None:
+    page = Page(render([*three_samplers(), *three_samplers(dataset="other")]))
+    links = [attributes["href"] for tag, attributes in page.tags if tag == "a"]
+    assert links == ["#s1", "#s2"]
+    assert {"s1", "s2"} <= set(page.ids)
+
+
+def test_quality_is_shown_against_what_it_costs() -> None:
+    assert "NDCG@20 against training time" in render(three_samplers())
+    untimed = [replace(each, epochs=[{"epoch": 1, "ndcg@20": 0.1}]) for each in three_samplers()]
+    assert "against training time" not in render(untimed)

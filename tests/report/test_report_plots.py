@@ -67,7 +67,7 @@ def test_a_curve_is_the_mean_and_range_over_the_epochs_all_seeds_reached() -> No
 
 
 def test_every_pair_of_samplers_differs_without_colour() -> None:
-    looks = [(str(plots._look(place)["linestyle"]), plots._look(place)["marker"]) for place in range(35)]
+    looks = [(str(plots.look(place)["linestyle"]), plots.look(place)["marker"]) for place in range(35)]
     assert len(set(looks)) == 35
 
 

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from bayesneg import __version__
-from bayesneg.cli import data, runs, training
+from bayesneg.cli import data, reproduce, runs, training
 from bayesneg.cli.output import say
 from bayesneg.cli.sampler_help import WithSamplers
 from bayesneg.errors import BayesnegError
@@ -53,6 +53,7 @@ app.command()(training.compare)
 app.command()(runs.evaluate)
 app.command()(runs.recommend)
 app.command()(runs.report)
+app.command()(reproduce.reproduce)
 app.add_typer(data.app, name="data")
 
 

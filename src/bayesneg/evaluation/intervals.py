@@ -7,6 +7,7 @@ its spread: the interval is then (nan, nan).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -52,6 +53,24 @@ def paired_difference(a: np.ndarray, b: np.ndarray, level: float = 0.95) -> Diff
     low, high = mean_interval(differences, level)
     mean = float(differences.mean()) if len(differences) else math.nan
     return Difference(mean, low, high, _p_value(differences), len(differences))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The p-values of a family of tests, raised so that one false finding among all of them stays as unlikely.
+
+    Holm's step-down: the k-th smallest of n is multiplied by n − k + 1, and none may fall below one before it.
+    A test that could not be made (nan) is no member of the family.
+
+    >>> [round(p, 3) for p in holm([0.04, 0.01, 0.03])]
+    [0.06, 0.03, 0.06]
+    """
+    raised = [math.nan] * len(p_values)
+    order = sorted((p, place) for place, p in enumerate(p_values) if not math.isnan(p))
+    highest = 0.0
+    for rank, (p, place) in enumerate(order):
+        highest = max(highest, min(1.0, p * (len(order) - rank)))
+        raised[place] = highest
+    return raised
 
 
 def _defined(values: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from typing import Any
 
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
+from bayesneg.experiments.building import MODEL_KINDS, build_sampler
 from bayesneg.experiments.own import is_own, own_sampler, own_settings
 from bayesneg.experiments.settings import (
     AOBPROptions,
@@ -31,73 +32,46 @@ from bayesneg.experiments.settings import (
     check_known,
     checked,
 )
-from bayesneg.interfaces import Model, NegativeSampler, Prior
-from bayesneg.models.lightgcn import LightGCN, TorchMF
-from bayesneg.models.mf import MF
+from bayesneg.interfaces import Model, NegativeSampler
 from bayesneg.models.torch_settings import TorchSettings, require_torch
-from bayesneg.sampling.aobpr import AOBPR
-from bayesneg.sampling.bns import BNS, Posterior
-from bayesneg.sampling.dns import DNS
-from bayesneg.sampling.priors import FlatPrior, GroupPrior, OraclePrior, PopularityPrior
-from bayesneg.sampling.schedules import LinearDecay, Schedule, WarmStart
-from bayesneg.sampling.srns import SRNS
-from bayesneg.sampling.static import PNS, RNS
 
 
 @dataclass(frozen=True)
 class Named:
-    """A name on the command line: what it builds, from which options, on top of which presets."""
+    """A name on the command line: which kind it builds, from which options, on top of which presets."""
 
-    build: Callable[[dict[str, Any], Split], NegativeSampler]
+    kind: str  # of those that building.py makes
     options: type[Options]
     about: str
     presets: Settings = field(default_factory=dict)
 
 
-def _plain(kind: Callable[..., NegativeSampler]) -> Callable[[dict[str, Any], Split], NegativeSampler]:
-    return lambda settings, split: kind(**settings)
-
-
-def _posterior(settings: dict[str, Any], split: Split) -> NegativeSampler:
-    return Posterior(**_with_prior(settings, split))
-
-
-def _bns(settings: dict[str, Any], split: Split) -> BNS:
-    weight = settings.pop("weight", None)
-    own = _with_prior(settings, split)
-    return BNS(**own) if weight is None else BNS(**own, weight=schedule(weight))
-
-
-def _warm_start(settings: dict[str, Any], split: Split) -> NegativeSampler:
-    warmup = settings.pop("warmup", None)
-    then = _bns(settings, split)
-    return WarmStart(RNS(), then) if warmup is None else WarmStart(RNS(), then, epochs=warmup)
-
-
 SAMPLERS: dict[str, Named] = {
-    "rns": Named(_plain(RNS), NoOptions, "uniform over the unobserved items"),
-    "pns": Named(_plain(PNS), PNSOptions, "popular items more often"),
-    "aobpr": Named(_plain(AOBPR), AOBPROptions, "high ranks of the user's score list, exponentially preferred"),
-    "aobpr-factor": Named(
-        _plain(AOBPR), AOBPROptions, "the original's fast reading: one factor's list", {"rank": "factor"}
-    ),
-    "dns": Named(_plain(DNS), DNSOptions, "the highest-scored of a few"),
-    "srns": Named(_plain(SRNS), SRNSOptions, "a memory per user, high score and high variance"),
-    "bns": Named(_bns, BNSOptions, "least sampling risk of a few"),
-    "posterior": Named(_posterior, PosteriorOptions, "most probably a true negative of a few"),
-    "bns-1": Named(_bns, BNSOptions, "BNS with λ falling over the epochs", {"weight": "linear"}),
-    "bns-2": Named(_warm_start, WarmStartOptions, "some epochs of RNS, then BNS"),
-    "bns-3": Named(_bns, BNSOptions, "BNS with the flat prior", {"prior": "flat"}),
-    "bns-4": Named(_bns, BNSOptions, "BNS with the group prior", {"prior": "group"}),
+    "rns": Named("rns", NoOptions, "uniform over the unobserved items"),
+    "pns": Named("pns", PNSOptions, "popular items more often"),
+    "aobpr": Named("aobpr", AOBPROptions, "high ranks of the user's score list, exponentially preferred"),
+    "aobpr-factor": Named("aobpr", AOBPROptions, "the original's fast reading: one factor's list", {"rank": "factor"}),
+    "dns": Named("dns", DNSOptions, "the highest-scored of a few"),
+    "srns": Named("srns", SRNSOptions, "a memory per user, high score and high variance"),
+    "bns": Named("bns", BNSOptions, "least sampling risk of a few"),
+    "posterior": Named("posterior", PosteriorOptions, "most probably a true negative of a few"),
+    "bns-1": Named("bns", BNSOptions, "BNS with λ falling over the epochs", {"weight": "linear"}),
+    "bns-2": Named("warm-start", WarmStartOptions, "some epochs of RNS, then BNS"),
+    "bns-3": Named("bns", BNSOptions, "BNS with the flat prior", {"prior": "flat"}),
+    "bns-4": Named("bns", BNSOptions, "BNS with the group prior", {"prior": "group"}),
     "oracle": Named(
-        _bns, BNSOptions, "BNS with a prior that sees the test labels: an upper bound", {"prior": "oracle"}
+        "bns", BNSOptions, "BNS with a prior that sees the test labels: an upper bound", {"prior": "oracle"}
     ),
-    "optimal": Named(_bns, BNSOptions, "h*, BNS over every unobserved item", {"candidates": "all"}),
+    "optimal": Named("bns", BNSOptions, "h*, BNS over every unobserved item", {"candidates": "all"}),
 }
 MODELS: dict[str, tuple[Callable[..., Model], type[Options], str]] = {
-    "mf": (MF, MFOptions, "matrix factorization, per-example SGD, compiled, on the CPU"),
-    "lightgcn": (LightGCN, LightGCNOptions, "vectors smoothed over the graph of who chose what; torch, CPU or GPU"),
-    "torch-mf": (TorchMF, TorchOptions, "matrix factorization in mini-batches; torch, CPU or GPU"),
+    "mf": (MODEL_KINDS["mf"], MFOptions, "matrix factorization, per-example SGD, compiled, on the CPU"),
+    "lightgcn": (
+        MODEL_KINDS["lightgcn"],
+        LightGCNOptions,
+        "vectors smoothed over the graph of who chose what; torch, CPU or GPU",
+    ),
+    "torch-mf": (MODEL_KINDS["torch-mf"], TorchOptions, "matrix factorization in mini-batches; torch, CPU or GPU"),
 }
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -125,7 +99,7 @@ class SamplerSpec:
     def build(self, split: Split) -> NegativeSampler:
         if is_own(self.name):
             return own_sampler(self.name, self.settings)
-        return SAMPLERS[self.name].build(self.checked(), split)
+        return build_sampler(SAMPLERS[self.name].kind, self.checked(), split)
 
     def checked(self) -> dict[str, Any]:
         """The settings with their types; those of one's own sampler are checked when it is built."""
@@ -210,40 +184,3 @@ def sort_settings(
     for spec in complete:
         spec.checked()  # before any data is read
     return for_model, complete
-
-
-def schedule(weight: float | str) -> float | Schedule:
-    """A number, ``linear`` (the paper's BNS-1) or ``linear/START/RATE/FLOOR``."""
-    try:
-        return float(weight)
-    except ValueError:
-        kind, *numbers = str(weight).split("/")
-    try:
-        if kind == "linear" and len(numbers) in (0, 3):
-            return LinearDecay(*(float(number) for number in numbers))
-    except ValueError:
-        pass
-    raise InputError(f"weight must be a number, linear, or linear/START/RATE/FLOOR, got {weight!r}")
-
-
-def _with_prior(settings: dict[str, Any], split: Split) -> dict[str, Any]:
-    column = settings.pop("column", None)
-    kind = settings.pop("prior", None)
-    if column is not None and kind != "group":
-        raise InputError("column is for the group prior; set prior=group with it")
-    return settings if kind is None else {**settings, "prior": _prior(kind, column, split)}
-
-
-def _prior(kind: str, column: str | None, split: Split) -> Prior:
-    if kind == "flat":
-        return FlatPrior()
-    if kind == "oracle":
-        return OraclePrior(split.held_out)
-    if kind == "popularity":
-        return PopularityPrior()
-    columns = list(split.train.user_columns)
-    if column is None:
-        if not columns:
-            raise InputError("the group prior needs a user column (occupation, age, …), and this data has none")
-        column = "occupation" if "occupation" in columns else columns[0]
-    return GroupPrior(column)

@@ -6,12 +6,12 @@ STYLE = """
 :root {
   color-scheme: light dark;
   --ink: #1d2329; --soft: #59636e; --line: #d9dee3; --page: #fbfbfa; --card: #ffffff; --accent: #0b5c8f;
-  --note: #fff6dc; --note-line: #d8a400;
+  --note: #fff6dc; --note-line: #d8a400; --warn: #a3240b;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --ink: #e8eaed; --soft: #a7b0b9; --line: #3a4149; --page: #16191d; --card: #1e2227; --accent: #7cc0ee;
-    --note: #322a10; --note-line: #c79a1b;
+    --note: #322a10; --note-line: #c79a1b; --warn: #ff9d85;
   }
 }
 * { box-sizing: border-box; }
@@ -22,6 +22,8 @@ body {
 main { max-width: 72rem; margin: 0 auto; padding: 2.5rem 1.5rem 4rem; }
 h1 { font-size: 1.15rem; font-weight: 600; margin: 0; color: var(--soft); }
 h2 { font-size: 1.2rem; margin: 3rem 0 .25rem; line-height: 1.3; }
+h2.study { font-size: 1.5rem; margin-top: 4rem; padding-top: 1rem; border-top: 3px solid var(--line); }
+a { color: var(--accent); }
 h3 { font-size: 1rem; margin: 1.5rem 0 .25rem; }
 p { margin: .4rem 0; max-width: 46rem; }
 .finding { font-size: clamp(1.2rem, 1rem + 1vw, 1.6rem); line-height: 1.4; margin: .6rem 0 1rem;
@@ -35,7 +37,7 @@ p { margin: .4rem 0; max-width: 46rem; }
   background: var(--card); container-type: inline-size; }
 caption span { display: block; position: sticky; left: .7rem; width: max-content;
   max-width: min(46rem, 100cqw - 2rem); }
-.scroll:focus-visible, button:focus-visible, summary:focus-visible { outline: 3px solid var(--accent);
+.scroll:focus-visible, a:focus-visible, button:focus-visible, summary:focus-visible { outline: 3px solid var(--accent);
   outline-offset: 2px; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; font-variant-numeric: tabular-nums; }
 caption { caption-side: top; text-align: left; padding: .75rem .7rem; font-size: .875rem; line-height: 1.45; }
@@ -56,6 +58,7 @@ thead button:hover::after { opacity: 1; }
 .minor { display: block; color: var(--soft); font-size: .8rem; font-weight: 400; line-height: 1.4; }
 .pm { color: var(--soft); font-weight: 400; }
 .best { font-weight: 700; }
+.off { color: var(--warn); font-weight: 700; }
 .badge { display: block; width: fit-content; margin-top: .15rem; padding: 0 .5em;
   border: 1px solid var(--note-line); background: var(--note); border-radius: 1em;
   font-size: .75rem; font-weight: 600; white-space: nowrap; }
@@ -85,7 +88,8 @@ footer { margin-top: 3rem; color: var(--soft); font-size: .875rem; }
 }
 @page { size: landscape; margin: 12mm; }
 @media print {
-  :root { --ink: #000; --soft: #444; --line: #bbb; --page: #fff; --card: #fff; --accent: #000; --note: #fff; }
+  :root { --ink: #000; --soft: #444; --line: #bbb; --page: #fff; --card: #fff; --accent: #000; --note: #fff;
+    --warn: #000; }
   body { font-size: 10.5pt; }
   main { max-width: none; padding: 0; }
   .scroll { overflow: visible; border: 0; container-type: normal; }

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 INK, GREY, FAINT = "#333333", "#666666", "#8a8a8a"
 
-_SETTINGS: dict[Any, Any] = {
+SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",
     "text.parse_math": False,  # a label is text: "$" is a dollar
     "font.family": "sans-serif",
@@ -39,7 +39,7 @@ _SETTINGS: dict[Any, Any] = {
 
 @contextmanager
 def _settings(prefix: str) -> Iterator[None]:
-    with matplotlib.rc_context({**_SETTINGS, "svg.hashsalt": prefix}), warnings.catch_warnings():
+    with matplotlib.rc_context({**SETTINGS, "svg.hashsalt": prefix}), warnings.catch_warnings():
         # The reader's browser has the glyphs that matplotlib's own font lacks.
         warnings.filterwarnings("ignore", message=r"Glyph \d+")
         # A figure too small for its labels is drawn all the same.

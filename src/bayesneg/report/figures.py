@@ -8,19 +8,29 @@ from collections.abc import Iterator, Sequence
 from bayesneg.report import plots
 from bayesneg.report.markup import Markup, element
 from bayesneg.report.names import base_of, is_better_higher, metric_name, number
-from bayesneg.report.runs import Group
+from bayesneg.report.runs import Group, median_seconds
 from bayesneg.report.summary import estimate, final_estimate
 from bayesneg.runs.record import is_number
 
 
 def result_figures(groups: Sequence[Group], key: str | None, *, prefix: str) -> Iterator[Markup]:
-    """Final metric, and the same metric over epochs."""
+    """Final metric, the same metric over epochs, and what it costs."""
     if key is None:
         return
     if len(groups) > 1:
         yield _final(groups, key, prefix=f"{prefix}-final")
     better = " Higher is better." if is_better_higher(key) else ""
     yield from _curve(groups, _recorded(groups, key), f"On the test part.{better}", prefix=prefix)
+    timed = [member for member in groups if is_number(median_seconds(member))]
+    if len(timed) > 1:
+        yield _cost(timed, key, prefix=f"{prefix}-cost")
+
+
+def _cost(groups: Sequence[Group], key: str, *, prefix: str) -> Markup:
+    ends = _listed((member.marked_name, final_estimate(member, key).mean, median_seconds(member)) for member in groups)
+    name = f"{metric_name(key)} against training time"
+    caption = "Further up recommends better, further left trains faster. Seconds depend on the machine."
+    return _figure(plots.cost_map(groups, key, prefix=prefix), prefix, name, caption, ends)
 
 
 def _final(groups: Sequence[Group], key: str, *, prefix: str) -> Markup:

@@ -26,15 +26,18 @@ from bayesneg.report.runs import group, studies
 from bayesneg.report.summary import final_keys, summarise
 from bayesneg.runs.record import RunRecord, is_number
 
+First = Mapping[str, Sequence[Markup]]
 _LEADING = ("ndcg", "precision", "recall", "auc", "coverage", "popularity")
 
 
-def write_report(records: Sequence[RunRecord], path: str | Path, *, title: str | None = None) -> Path:
+def write_report(
+    records: Sequence[RunRecord], path: str | Path, *, title: str | None = None, first: First | None = None
+) -> Path:
     """Render and write the report; a reader never sees half a file. Returns the path."""
     target = Path(path)
     if target.is_dir():
         raise InputError(f"{target} is a folder; name a file in it, such as {target / 'report.html'}")
-    text = render(records, title=title)
+    text = render(records, title=title, first=first)
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, unfinished = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
@@ -48,8 +51,11 @@ def write_report(records: Sequence[RunRecord], path: str | Path, *, title: str |
     return target
 
 
-def render(records: Sequence[RunRecord], *, title: str | None = None) -> str:
-    """The whole page as text; the same records give the same bytes."""
+def render(records: Sequence[RunRecord], *, title: str | None = None, first: First | None = None) -> str:
+    """The whole page as text; the same records give the same bytes.
+
+    ``first`` maps a dataset to sections that come before those made from its records.
+    """
     if not records:
         raise InputError("a report needs at least one run, got none")
     found = studies(records)
@@ -57,11 +63,27 @@ def render(records: Sequence[RunRecord], *, title: str | None = None) -> str:
     sections = [
         part
         for place, (dataset, runs) in enumerate(found.items(), 1)
-        for part in _study(runs, prefix=f"s{place}", of=f": {dataset}" if len(found) > 1 else "")
+        for part in (
+            *_anchor(place, found),
+            *(first or {}).get(dataset, ()),
+            *_study(runs, prefix=_name(place), of=f": {dataset}" if len(found) > 1 else ""),
+        )
     ]
     main = element("main", {}, _header(heading, found), *sections, glossary(records), details(found), _footer(records))
     page = element("html", {"lang": "en"}, _head(heading), element("body", {}, main, _script()))
     return f"<!doctype html>\n{page}\n"
+
+
+def _name(place: int) -> str:
+    """What starts every id of a study, and is where a link leads."""
+    return f"s{place}"
+
+
+def _anchor(place: int, found: Mapping[str, Sequence[RunRecord]]) -> list[Markup]:
+    """Where a study begins, if there are several to jump between."""
+    if len(found) == 1:
+        return []
+    return [element("h2", {"id": _name(place), "class": "study"}, list(found)[place - 1])]
 
 
 def _title(found: Mapping[str, Sequence[RunRecord]]) -> str:
@@ -90,8 +112,9 @@ def _script() -> Markup:
 
 def _header(title: str, found: Mapping[str, Sequence[RunRecord]]) -> Markup:
     parts: list[Markup] = [element("h1", {}, title)]
-    for dataset, runs in found.items():
-        lead = [element("strong", {}, f"{dataset}: ")] if len(found) > 1 else []
+    for place, (dataset, runs) in enumerate(found.items(), 1):
+        link = element("a", {"href": f"#{_name(place)}"}, f"{dataset}:")
+        lead = [element("strong", {}, link), " "] if len(found) > 1 else []
         parts.append(element("p", {"class": "finding"}, *lead, finding(runs, primary_key(final_keys(runs)))))
         parts.append(element("p", {"class": "facts"}, _facts(runs)))
         if beware := notes(runs):

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
 from bayesneg.report.canvas import GREY, svg
 from bayesneg.report.names import metric_name
-from bayesneg.report.runs import Group, final_value
+from bayesneg.report.runs import Group, final_value, median_seconds
 from bayesneg.report.summary import final_estimate
 from bayesneg.runs.record import RunRecord
 
@@ -75,7 +75,7 @@ def curves(
             shown.append(curve)
             every = max(1, len(curve.epochs) // 6)
             axes.fill_between(curve.epochs, curve.low, curve.high, color=_colour(place), alpha=0.18, linewidth=0)
-            axes.plot(curve.epochs, curve.mean, **_look(place), markevery=(place % every, every))
+            axes.plot(curve.epochs, curve.mean, **look(place), markevery=(place % every, every))
             labels.append(EndLabel(curve.epochs[-1], curve.mean[-1], member.marked_name, _colour(place)))
         reference = _pooled(groups, expected) if expected else None
         if reference is not None:
@@ -114,6 +114,31 @@ def quality_map(groups: Sequence[Group], *, prefix: str, tail: int = 5) -> str:
         axes.set_ylabel("INF: mean gradient magnitude")
         axes.xaxis.set_major_locator(_ticks())
         axes.yaxis.set_major_locator(_ticks())
+
+    return svg(draw, prefix)
+
+
+def cost_map(groups: Sequence[Group], key: str, *, prefix: str) -> str:
+    """The final ``key`` against the seconds of the median epoch: what quality costs."""
+
+    def draw(axes: Axes) -> None:
+        axes.set_xscale("log")
+        axes.margins(x=0.1, y=0.12)
+        labels = []
+        for place, member in enumerate(groups):
+            x, y = median_seconds(member), final_estimate(member, key)
+            if not np.isfinite([x, y.mean]).all():
+                continue
+            colour = _colour(place)
+            if y.has_interval:
+                axes.plot([x, x], [y.low, y.high], color=colour, linewidth=1.6)
+            axes.plot([x], [y.mean], color=colour, marker=_marker(place), markersize=9, markeredgecolor="white")
+            labels.append(EndLabel(x, y.mean, member.marked_name, colour))
+        _label_ends(axes, labels)
+        axes.set_xlabel("seconds per epoch (median, log scale)")
+        axes.set_ylabel(metric_name(key))
+        axes.yaxis.set_major_locator(_ticks())
+        axes.xaxis.set_major_formatter(ScalarFormatter())
 
     return svg(draw, prefix)
 
@@ -185,7 +210,8 @@ def _ticks(*, integer: bool = False) -> MaxNLocator:
     return MaxNLocator(nbins=5, steps=[1, 2, 5, 10], integer=integer)
 
 
-def _look(place: int) -> dict[str, Any]:
+def look(place: int) -> dict[str, Any]:
+    """How the lines of a figure differ, in colour and without."""
     return {
         "color": _colour(place),
         "linestyle": DASHES[place % len(DASHES)],

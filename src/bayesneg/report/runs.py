@@ -7,6 +7,7 @@ Groups that were judged on the same dataset form a *study*; numbers are compared
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -74,3 +75,9 @@ def final_value(run: RunRecord, key: str) -> float:
     """The final metric; NaN where it was not or could not be measured."""
     value = run.final.get(key)
     return float(value) if value is not None and is_number(value) else math.nan
+
+
+def median_seconds(member: Group) -> float:
+    """Of an epoch, over all epochs and seeds; NaN where no run recorded them."""
+    seconds = [value for run in member.runs for value in run.at_epochs("seconds").values()]
+    return statistics.median(seconds) if seconds else math.nan

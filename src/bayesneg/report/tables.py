@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from bayesneg.report.markup import Markup, element, join
 from bayesneg.report.names import NOTHING, counted, decimals, metric_name, number, signed
-from bayesneg.report.runs import Group, final_value
+from bayesneg.report.runs import Group, final_value, median_seconds
 from bayesneg.report.summary import Estimate, Row, estimate
 from bayesneg.runs.record import is_number
 
@@ -191,5 +189,5 @@ def _skipped(member: Group) -> Cell:
 
 
 def _seconds(member: Group) -> Cell:
-    seconds = [value for run in member.runs for value in run.at_epochs("seconds").values()]
-    return Cell(f"{np.median(seconds):.3g}", repr(float(np.median(seconds)))) if seconds else Cell(NOTHING)
+    seconds = median_seconds(member)
+    return Cell(f"{seconds:.3g}", repr(seconds)) if is_number(seconds) else Cell(NOTHING)

@@ -1,0 +1,101 @@
+"""From a kind and settings of the right types to the object: needs no reader of text and none of its libraries.
+
+:mod:`~bayesneg.experiments.spec` turns what a person writes into a kind and checked settings; a cell of a sweep keeps
+those, so that it can be trained on a machine that has NumPy, numba and torch and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from bayesneg.data.splits import Split
+from bayesneg.errors import InputError
+from bayesneg.interfaces import Model, NegativeSampler, Prior
+from bayesneg.models.lightgcn import LightGCN, TorchMF
+from bayesneg.models.mf import MF
+from bayesneg.sampling.aobpr import AOBPR
+from bayesneg.sampling.bns import BNS, Posterior
+from bayesneg.sampling.dns import DNS
+from bayesneg.sampling.priors import FlatPrior, GroupPrior, OraclePrior, PopularityPrior
+from bayesneg.sampling.schedules import LinearDecay, Schedule, WarmStart
+from bayesneg.sampling.srns import SRNS
+from bayesneg.sampling.static import PNS, RNS
+
+Typed = Mapping[str, Any]  # settings that are already of their types
+Build = Callable[[dict[str, Any], Split], NegativeSampler]
+
+
+def build_sampler(kind: str, settings: Typed, split: Split) -> NegativeSampler:
+    """The sampler; the split gives an oracle its labels and a group prior its column."""
+    return _SAMPLERS[kind](dict(settings), split)
+
+
+def schedule(weight: float | str) -> float | Schedule:
+    """A number, ``linear`` (the paper's BNS-1) or ``linear/START/RATE/FLOOR``."""
+    try:
+        return float(weight)
+    except ValueError:
+        kind, *numbers = str(weight).split("/")
+    try:
+        if kind == "linear" and len(numbers) in (0, 3):
+            return LinearDecay(*(float(number) for number in numbers))
+    except ValueError:
+        pass
+    raise InputError(f"weight must be a number, linear, or linear/START/RATE/FLOOR, got {weight!r}")
+
+
+def _plain(kind: Callable[..., NegativeSampler]) -> Build:
+    return lambda settings, split: kind(**settings)
+
+
+def _posterior(settings: dict[str, Any], split: Split) -> NegativeSampler:
+    return Posterior(**_with_prior(settings, split))
+
+
+def _bns(settings: dict[str, Any], split: Split) -> BNS:
+    weight = settings.pop("weight", None)
+    own = _with_prior(settings, split)
+    return BNS(**own) if weight is None else BNS(**own, weight=schedule(weight))
+
+
+def _warm_start(settings: dict[str, Any], split: Split) -> NegativeSampler:
+    warmup = settings.pop("warmup", None)
+    then = _bns(settings, split)
+    return WarmStart(RNS(), then) if warmup is None else WarmStart(RNS(), then, epochs=warmup)
+
+
+def _with_prior(settings: dict[str, Any], split: Split) -> dict[str, Any]:
+    column = settings.pop("column", None)
+    kind = settings.pop("prior", None)
+    if column is not None and kind != "group":
+        raise InputError("column is for the group prior; set prior=group with it")
+    return settings if kind is None else {**settings, "prior": _prior(kind, column, split)}
+
+
+def _prior(kind: str, column: str | None, split: Split) -> Prior:
+    if kind == "flat":
+        return FlatPrior()
+    if kind == "oracle":
+        return OraclePrior(split.held_out)
+    if kind == "popularity":
+        return PopularityPrior()
+    columns = list(split.train.user_columns)
+    if column is None:
+        if not columns:
+            raise InputError("the group prior needs a user column (occupation, age, …), and this data has none")
+        column = "occupation" if "occupation" in columns else columns[0]
+    return GroupPrior(column)
+
+
+_SAMPLERS: Final[dict[str, Build]] = {
+    "rns": _plain(RNS),
+    "pns": _plain(PNS),
+    "aobpr": _plain(AOBPR),
+    "dns": _plain(DNS),
+    "srns": _plain(SRNS),
+    "bns": _bns,
+    "posterior": _posterior,
+    "warm-start": _warm_start,
+}
+MODEL_KINDS: Final[dict[str, Callable[..., Model]]] = {"mf": MF, "lightgcn": LightGCN, "torch-mf": TorchMF}

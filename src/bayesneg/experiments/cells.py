@@ -1,0 +1,80 @@
+"""A cell of a sweep: one sampler, one model, one dataset, one seed, and what is kept of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from bayesneg.data.splits import Split
+from bayesneg.errors import InputError
+from bayesneg.experiments.building import MODEL_KINDS, build_sampler
+from bayesneg.experiments.watching import Watched
+from bayesneg.interfaces import RuleSampler
+from bayesneg.runs.record import RunRecord, describe
+from bayesneg.training import fit
+
+View = Literal["last", "best"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Everything that decides a cell's numbers, in plain values; two cells of equal ``key`` give the same numbers."""
+
+    dataset: str
+    fingerprint: str  # of the split it is judged on
+    view: View  # the last epoch, or the best on validation data
+    model: str
+    sampler: str  # its kind
+    label: str  # its name in tables, which decides nothing
+    epochs: int
+    seed: int
+    evaluate_every: int = 1
+    model_settings: Mapping[str, Any] = field(default_factory=dict)
+    sampler_settings: Mapping[str, Any] = field(default_factory=dict)
+    densities: tuple[int, ...] = ()  # epochs after which the densities of scores are kept
+
+    @property
+    def key(self) -> str:
+        """A short digest of what decides the numbers."""
+        own = {name: value for name, value in self.to_dict().items() if name != "label"}
+        return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:16]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "densities": list(self.densities)}
+
+    @classmethod
+    def from_dict(cls, own: Mapping[str, Any]) -> Cell:
+        return cls(**{**own, "densities": tuple(own["densities"])})
+
+    def __str__(self) -> str:
+        return f"{self.dataset}, {self.model}, {self.label}, {self.view}, seed {self.seed}"
+
+
+def run_cell(cell: Cell, split: Split, *, progress: Callable[[dict[str, Any]], None]) -> RunRecord:
+    """Train and judge one cell; ``progress`` is called with each epoch's line."""
+    if split.fingerprint != cell.fingerprint:
+        raise InputError(f"{cell}: the data is not what the cell was planned for; plan the sweep again")
+    sampler = build_sampler(cell.sampler, cell.sampler_settings, split)
+    watched = Watched(sampler, split, cell.densities) if cell.densities and isinstance(sampler, RuleSampler) else None
+    run = fit(
+        MODEL_KINDS[cell.model](**cell.model_settings),
+        split,
+        watched or sampler,
+        epochs=cell.epochs,
+        seed=cell.seed,
+        select=cell.view,
+        evaluate_every=cell.evaluate_every,
+        label=cell.label,
+        progress=progress,
+    )
+    if watched is None:
+        return run.record
+    return replace(
+        run.record,
+        sampler=type(sampler).__name__.lower(),
+        spec={**run.record.spec, "sampler": describe(sampler)},
+        epochs=watched.added_to(run.record.epochs),
+    )

@@ -1,0 +1,95 @@
+"""The splits that cells are judged on, by dataset and view: read from where the data lies, or from plain arrays.
+
+ML-100K is the split that the paper's authors published, where the data folder has it; everything else is a random
+80/20 split of seed 0. The view ``best`` moves a tenth of the training part into validation, so that an epoch can be
+chosen without looking at the test part; the view ``last`` trains on all of it, as the paper does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from bayesneg.data.interactions import Interactions
+from bayesneg.data.splits import Split, carve_validation, split
+from bayesneg.errors import InputError
+from bayesneg.experiments.cells import View
+
+TEST_SHARE: Final = 0.2
+VALIDATION_SHARE: Final = 0.1
+AUTHORS_SPLIT: Final = "bns-100k-split"  # folder of the authors' files, beside ml-100k
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where splits come from: a data folder, or a file of arrays; each is read once."""
+
+    data_dir: Path | None = None
+    arrays: Path | None = None
+    _known: dict[tuple[str, View], Split] = field(default_factory=dict, repr=False)
+
+    def split(self, dataset: str, view: View) -> Split:
+        if (dataset, view) not in self._known:
+            self._known[dataset, view] = self._made(dataset, view)
+        return self._known[dataset, view]
+
+    def fingerprint(self, dataset: str, view: View) -> str:
+        """Of the split, which a cell is tied to."""
+        return self.split(dataset, view).fingerprint
+
+    def _made(self, dataset: str, view: View) -> Split:
+        if view == "best":
+            return carve_validation(self.split(dataset, "last"), VALIDATION_SHARE, seed=0)
+        return _read(dataset, self.data_dir) if self.arrays is None else _from_arrays(self.arrays, dataset)
+
+
+def _read(dataset: str, data_dir: Path | None) -> Split:
+    from bayesneg.data.catalogue import data_folder
+    from bayesneg.data.given import read_split
+    from bayesneg.data.load import load
+
+    authors = data_folder(data_dir) / AUTHORS_SPLIT
+    if dataset == "ml-100k" and authors.is_dir():
+        train, test, users = (authors / name for name in ("100k_train.csv", "100k_test.csv", "mapping_users.csv"))
+        return read_split(train, test, user_file=users, name=dataset)
+    return split(load(dataset, data_dir=data_dir), test=TEST_SHARE, seed=0)
+
+
+def pack(source: Source, datasets: Iterable[str], path: Path) -> None:
+    """Write the splits as arrays, for a machine that cannot read tables; fingerprints stay the same."""
+    stored: dict[str, np.ndarray] = {}
+    for dataset in datasets:
+        parts = source.split(dataset, "last")
+        own = {
+            "train": np.stack((parts.train.users, parts.train.indices)),
+            "test": np.stack((parts.test.users, parts.test.indices)),
+            "user_ids": _plain(parts.train.user_ids),
+            "item_ids": _plain(parts.train.item_ids),
+            "how": np.array(parts.how),
+            **{f"column.{name}": values.astype(str) for name, values in parts.train.user_columns.items()},
+        }
+        stored |= {f"{dataset}/{name}": array for name, array in own.items()}
+    np.savez_compressed(path, **stored)  # type: ignore[arg-type]
+
+
+def _from_arrays(path: Path, dataset: str) -> Split:
+    with np.load(path, allow_pickle=False) as stored:
+        own = {name.removeprefix(f"{dataset}/"): stored[name] for name in stored if name.startswith(f"{dataset}/")}
+    if not own:
+        raise InputError(f"{path} holds no dataset {dataset}; pack it there")
+    columns = {name.removeprefix("column."): own[name] for name in own if name.startswith("column.")}
+
+    def part(pairs: np.ndarray) -> Interactions:
+        ids = {"user_ids": own["user_ids"], "item_ids": own["item_ids"], "user_columns": columns}
+        return Interactions.from_numbers(pairs[0], pairs[1], **ids, name=dataset)
+
+    return Split(train=part(own["train"]), test=part(own["test"]), how=str(own["how"]))
+
+
+def _plain(ids: np.ndarray) -> np.ndarray:
+    """Identifiers without Python objects; a fingerprint looks at their text alone."""
+    return ids.astype(str) if ids.dtype == object else ids

@@ -1,0 +1,176 @@
+"""A sweep as a short TOML file: which samplers, models and datasets, how long and how often.
+
+title = "Table 3: what each part of BNS contributes"
+datasets = ["ml-100k"]
+models = ["mf"]
+views = ["last"]              # the last epoch; "best": the best on validation data
+seeds = 10
+epochs = 100
+
+[[samplers]]
+label = "BNS"
+use = "bns"                   # as in bayesneg compare --samplers
+
+[[where]]                     # what holds for some cells only
+dataset = "ml-1m"
+seeds = 3
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bayesneg.errors import InputError
+from bayesneg.experiments.cells import Cell, View
+from bayesneg.experiments.settings import Options, Settings, check_known
+from bayesneg.experiments.settings import checked as checked_settings
+from bayesneg.experiments.spec import MODELS, SAMPLERS, SamplerSpec
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Row(_Strict):
+    """One sampler of a sweep."""
+
+    label: str = Field(min_length=1)
+    use: str = Field(description="name:key=value, as in bayesneg compare --samplers")
+    settings: dict[str, Any] = Field(default_factory=dict, description="settings of the model for this row alone")
+    paper: str | None = Field(default=None, description="the published row it stands beside: table2/BNS")
+    note: str = Field(default="", description="what a reader of the table must know of this row")
+
+
+class Where(_Strict):
+    """What holds for the cells of one dataset, one model, or both."""
+
+    dataset: str | None = None
+    model: str | None = None
+    seeds: int | None = Field(default=None, ge=1)
+    epochs: int | None = Field(default=None, ge=1)
+    evaluate_every: int | None = Field(default=None, ge=1)
+    settings: dict[str, Any] = Field(default_factory=dict, description="settings of the model")
+
+    def holds(self, dataset: str, model: str) -> bool:
+        return self.dataset in (None, dataset) and self.model in (None, model)
+
+
+class Recipe(_Strict):
+    """A sweep: every sampler with every model on every dataset, in every view."""
+
+    title: str
+    samplers: tuple[Row, ...] = ()
+    datasets: tuple[str, ...] = ()
+    models: tuple[str, ...] = ("mf",)
+    views: tuple[View, ...] = ("last",)
+    seeds: int = Field(default=1, ge=1)
+    epochs: int = Field(default=100, ge=1)
+    evaluate_every: int = Field(default=5, ge=1)
+    densities: tuple[int, ...] = ()
+    where: tuple[Where, ...] = ()
+
+    @classmethod
+    def read(cls, path: Path) -> Recipe:
+        """From a file; what is wrong in it is one sentence with its name."""
+        try:
+            recipe = cls.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+            for model in recipe.models:
+                check_known(model, MODELS, "model")
+            for row in recipe.samplers:
+                SamplerSpec.parse(row.use).checked()
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(f"{path}: {error}") from None
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise InputError(f"{path}: {place}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+        return recipe
+
+    def narrowed(
+        self,
+        *,
+        datasets: Sequence[str] = (),
+        models: Sequence[str] = (),
+        samplers: Sequence[str] = (),
+        views: Sequence[View] = (),
+        seeds: int | None = None,
+        epochs: int | None = None,
+    ) -> Recipe:
+        """The recipe with what is given instead of its own; samplers are chosen among its rows by label."""
+        rows = {row.label.lower(): row for row in self.samplers}
+        for name in samplers:
+            check_known(name.lower(), rows, "row of this experiment")
+        for model in models:
+            check_known(model, MODELS, "model")
+        always = Where(seeds=seeds, epochs=epochs)
+        return self.model_copy(
+            update={
+                "datasets": tuple(datasets) or self.datasets,
+                "models": tuple(models) or self.models,
+                "views": tuple(views) or self.views,
+                "samplers": tuple(rows[name.lower()] for name in samplers) or self.samplers,
+                "where": (*self.where, always),  # the last word
+            }
+        )
+
+    def cells(self, fingerprint_of: Callable[[str, View], str]) -> list[Cell]:
+        """Seed by seed, so that whatever is finished has about as many of each.
+
+        ``fingerprint_of`` says which data a dataset's name stands for, in each view.
+        """
+        found = [
+            cell
+            for study in product(self.datasets, self.models, self.views)
+            for cell in self._study(fingerprint_of, *study)
+        ]
+        return sorted(found, key=lambda cell: cell.seed)
+
+    def _study(
+        self, fingerprint_of: Callable[[str, View], str], dataset: str, model: str, view: View
+    ) -> Iterator[Cell]:
+        own = [where for where in self.where if where.holds(dataset, model)]
+        settings = {key: value for where in own for key, value in where.settings.items()}
+        n_seeds = _last([where.seeds for where in own], self.seeds)
+        for row, seed in product(self.samplers, range(n_seeds)):
+            spec = SamplerSpec.parse(row.use)
+            named = SAMPLERS[spec.name]
+            yield Cell(
+                dataset=dataset,
+                fingerprint=fingerprint_of(dataset, view),
+                view=view,
+                model=model,
+                model_settings=_changed(MODELS[model][1], {**settings, **row.settings}, f"model {model}"),
+                sampler=named.kind,
+                sampler_settings=_changed(named.options, {**named.presets, **spec.settings}, f"sampler {spec.name}"),
+                label=row.label,
+                epochs=_last([where.epochs for where in own], self.epochs),
+                evaluate_every=_last([where.evaluate_every for where in own], self.evaluate_every),
+                seed=seed,
+                densities=self.densities,
+            )
+
+
+def _last(given: Sequence[int | None], otherwise: int) -> int:
+    return next((value for value in reversed(given) if value is not None), otherwise)
+
+
+def _changed(options: type[Options], settings: Settings, where: str) -> dict[str, Any]:
+    """The settings that differ from the defaults, so that a sampler has one key however it is written."""
+    given = {key: _number(value) for key, value in checked_settings(options, settings, where).items()}
+    return {key: value for key, value in sorted(given.items()) if value != options.model_fields[key].default}
+
+
+def _number(value: Any) -> Any:
+    """A weight may be a schedule's text; the text of a number is that number."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value

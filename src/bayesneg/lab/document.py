@@ -1,0 +1,167 @@
+"""docs/reproduction.md: every table, what of it reproduces, and the readings and the theory, from records alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bayesneg.errors import InputError
+from bayesneg.experiments.cells import View
+from bayesneg.lab import theory
+from bayesneg.lab.markdown import about, grid, legend, notes, table, verdicts
+from bayesneg.lab.reproduce import DRAWN, TABLES, recipe_of
+from bayesneg.lab.studies import NEAR, Line, Study, studies
+from bayesneg.report.names import counted, signed
+from bayesneg.runs.ledger import Entry
+
+COUNTED = ("ml-100k", "ml-1m")  # the datasets whose numbers are counted in the first sentence
+GOAL = 0.9
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A table or figure, and what was measured of it."""
+
+    name: str
+    title: str
+    studies: list[Study]
+
+
+def chapters(found: Mapping[str, Entry]) -> list[Chapter]:
+    """Every table and every figure that is drawn from runs, as far as ``found`` has its cells."""
+    data = _fingerprints(found)
+    made = []
+    for name in (*TABLES, *DRAWN):
+        recipe = recipe_of(name)
+        cells = recipe.cells(lambda dataset, view: data.get((dataset, view), ""))
+        made.append(Chapter(name, recipe.title, studies(name, recipe, cells, found)))
+    return made
+
+
+def _fingerprints(found: Mapping[str, Entry]) -> dict[tuple[str, View], str]:
+    """Which data each dataset's name stands for; records of two versions of it would be no one table."""
+    known: dict[tuple[str, View], str] = {}
+    for entry in found.values():
+        place = (entry.cell["dataset"], entry.cell["view"])
+        if known.setdefault(place, entry.cell["fingerprint"]) != entry.cell["fingerprint"]:
+            raise InputError(f"records of {place[0]}, view {place[1]}, are of two versions of the data; keep one")
+    return known
+
+
+def document(found: Mapping[str, Entry], figures: Mapping[str, str]) -> str:
+    """The page; ``figures`` maps the name of a figure to where its picture is."""
+    made = chapters(found)
+    parts = [
+        "# Reproduction",
+        "Written by `python benchmarks/reproduction_page.py` from the records in `benchmarks/results/reproduction/`; "
+        "`--check` tells whether it is current. `bayesneg reproduce NAME` makes each table and figure anew.",
+        *_summary(made),
+        legend(),
+    ]
+    for chapter in made:
+        if chapter.name in TABLES:
+            parts += _table(chapter)
+    parts += [*_figures(made, figures), *_theory(), *_provenance(found)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _summary(made: Sequence[Chapter]) -> list[str]:
+    """How much of the paper's tables is within 0.01, table by table and in all, at the last epoch."""
+    rows, near, total = [], 0, 0
+    for chapter in made:
+        if chapter.name not in TABLES[:3]:
+            continue
+        for study in chapter.studies:
+            compared = [value for line in study.lines for value in line.compared]
+            own = sum(value.is_near for value in compared)
+            rows.append([chapter.name, study.name, _seeds(study), f"{own} of {len(compared)}"])
+            if study.view == "last" and study.dataset in COUNTED:
+                near, total = near + own, total + len(compared)
+    if not total:
+        return ["No cell of the paper's tables has been measured yet."]
+    verdict = "reached" if near / total >= GOAL else "**not reached**"
+    return [
+        f"At the last epoch {near} of {total} numbers ({near / total:.0%}) of tables 2 (MovieLens), 3 and 4 that have "
+        f"been measured lie within {NEAR:g} of the paper; the goal of {GOAL:.0%} is {verdict}.",
+        grid([["table", "study", "seeds", f"within {NEAR:g}"], ["---", "---", "---:", "---:"], *rows]),
+    ]
+
+
+def _seeds(study: Study) -> str:
+    return " or ".join(map(str, study.seeds))
+
+
+def _table(chapter: Chapter) -> list[str]:
+    parts = [f"## {chapter.title}"]
+    if not chapter.studies:
+        return [*parts, f"Not measured yet: `bayesneg reproduce {chapter.name}`."]
+    for study in chapter.studies:
+        rows = "\n".join(f"- {line.label}: {_verdict(line)}" for line in study.lines if line.compared)
+        parts += [f"### {study.name}", about(study), table(study), rows, *notes(study)]
+        if tests := verdicts(study):
+            parts.append(_folded("Which sampler is better: paired tests", tests[-1]))
+    return [part for part in parts if part]
+
+
+def _verdict(line: Line) -> str:
+    """Whether a row reproduces, in a sentence made of its numbers."""
+    compared = line.compared
+    near = sum(value.is_near for value in compared)
+    widest = max(compared, key=lambda value: abs(value.difference)).difference
+    if near == len(compared):
+        return f"reproduces; the largest difference is {signed(widest, 4)}"
+    how = "does not reproduce" if near <= len(compared) / 2 else "reproduces in part"
+    return f"{how}: {near} of {len(compared)} within {NEAR:g}, the largest difference is {signed(widest, 4)}"
+
+
+def _folded(summary: str, content: str) -> str:
+    return f"<details><summary>{summary}</summary>\n\n{content}\n\n</details>"
+
+
+def _figures(made: Sequence[Chapter], figures: Mapping[str, str]) -> list[str]:
+    titles = {
+        "fig2": "Figure 2: densities of true and false negatives in theory",
+        "fig3": "Figure 3: unbias over F and the prior",
+        **{chapter.name: chapter.title for chapter in made},
+    }
+    shown = [f"### {titles[name]}\n\n![{titles[name]}]({path})" for name, path in sorted(figures.items())]
+    absent = [name for name in sorted({"fig2", "fig3", *DRAWN}) if name not in figures]
+    missing = [f"Not drawn yet: {', '.join(absent)}."] if absent else []
+    return ["## Figures", *shown, *missing]
+
+
+def _theory() -> list[str]:
+    rows = [
+        [
+            f"{theta:g}",
+            f"{1 - theta:.4f}",
+            f"{theory.mean_unbias_under_mixture(theta):.4f}",
+            f"{theory.mean_unbias_under_uniform(theta):.4f}",
+        ]
+        for theta in (0.001, 0.01, 0.05, 0.2, 0.5)
+    ]
+    head = ["θ, share of false negatives", "1 − θ", "mean of unbias, mixture", "mean of unbias, uniform F"]
+    return [
+        "## Theory",
+        "The lemma that unbias is right on average holds if F is the distribution of the base density and items come "
+        "from the mixture of true and false negatives. It does not hold where F is uniform, as the counted F is: the "
+        "last column would have to equal the second. `tests/lab/test_theory.py` checks this, that the densities of the "
+        "order statistics integrate to one and match sampled ones (Kolmogorov–Smirnov), that unbias falls in F and in "
+        "the prior, and that the choice of least risk equals exhaustive search.",
+        grid([head, ["---:"] * 4, *rows]),
+    ]
+
+
+def _provenance(found: Mapping[str, Entry]) -> list[str]:
+    """What the numbers were measured with and on."""
+    versions = sorted({", ".join(f"{k} {v}" for k, v in entry.record.versions.items()) for entry in found.values()})
+    data = sorted(
+        {
+            f"{entry.cell['dataset']}, view {entry.cell['view']}: {entry.record.data['n_train']:,} training and "
+            f"{entry.record.data['n_test']:,} test interactions, {entry.record.data['split']}, "
+            f"fingerprint {entry.record.data['fingerprint']}"
+            for entry in found.values()
+        }
+    )
+    lines = [*(f"- {text}" for text in data), *(f"- {text}" for text in versions)]
+    return ["## What stands behind it", f"{counted(len(found), 'record')}.", "\n".join(lines)] if found else []

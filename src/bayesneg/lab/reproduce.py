@@ -1,0 +1,153 @@
+"""``bayesneg reproduce``: from the name of a table or figure to its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Final
+
+from bayesneg.errors import BayesnegError, DataError, InputError
+from bayesneg.experiments.cells import View
+from bayesneg.experiments.datasets import Source
+from bayesneg.experiments.recipe import Recipe
+from bayesneg.experiments.settings import check_known
+from bayesneg.experiments.sweep import Failure, sweep
+from bayesneg.lab.drawings import (
+    Draw,
+    sampling_quality,
+    score_densities,
+    sensitivity,
+    theoretical_densities,
+    unbias_surface,
+)
+from bayesneg.lab.latex import latex
+from bayesneg.lab.markdown import markdown
+from bayesneg.lab.page import write_page
+from bayesneg.lab.sheet import comma_separated
+from bayesneg.lab.studies import Study, studies
+from bayesneg.models.torch_settings import require_torch
+from bayesneg.runs import ledger
+from bayesneg.runs.folder import write_whole
+
+TABLES: Final = ("table2", "table3", "table4", "readings")
+THEORY: Final[dict[str, Draw]] = {"fig2": theoretical_densities, "fig3": unbias_surface}  # no run is needed
+DRAWN: Final[dict[str, Callable[[Study], Draw]]] = {
+    "fig1": score_densities,
+    "fig4": sampling_quality,
+    "fig5": sensitivity,
+}
+TALL: Final = ("fig1", "fig3")
+NAMES: Final = (*TABLES, *sorted((*THEORY, *DRAWN)))
+RECORDS: Final = "records.jsonl"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a reproduction left behind."""
+
+    studies: list[Study]
+    files: list[Path]
+    left_out: list[str] = field(default_factory=list)  # why a dataset or model is missing
+    failures: list[Failure] = field(default_factory=list)
+
+
+def recipe_of(name: str) -> Recipe:
+    """The recipe of a table or figure, or the one in a TOML file of one's own."""
+    if name.endswith(".toml"):
+        return Recipe.read(Path(name))
+    check_known(name, NAMES, "table or figure")
+    with as_file(files("bayesneg.lab") / "recipes" / f"{name}.toml") as path:
+        return Recipe.read(path)
+
+
+def available(recipe: Recipe, source: Source, *, asked: Sequence[str] = ()) -> tuple[Recipe, list[str]]:
+    """The recipe without what this machine has not, and why; what was asked for by name must be there."""
+    left_out, missing = [], set()
+    for model in recipe.models:
+        try:
+            if model != "mf":
+                require_torch(f"model {model}")
+        except InputError as error:
+            if model in asked:
+                raise
+            left_out.append(str(error))
+            missing.add(model)
+    for dataset in recipe.datasets:
+        try:
+            source.split(dataset, "last")
+        except DataError as error:
+            if dataset in asked or len(recipe.datasets) == 1:
+                raise
+            left_out.append(str(error))
+            missing.add(dataset)
+    kept = {
+        "models": tuple(model for model in recipe.models if model not in missing),
+        "datasets": tuple(dataset for dataset in recipe.datasets if dataset not in missing),
+    }
+    if not all(kept.values()):
+        raise InputError(f"nothing of this experiment can be run here: {'; '.join(left_out)}")
+    return recipe.model_copy(update=kept), left_out
+
+
+def reproduce(
+    name: str,
+    source: Source,
+    out: Path,
+    *,
+    datasets: Sequence[str] = (),
+    models: Sequence[str] = (),
+    samplers: Sequence[str] = (),
+    views: Sequence[View] = (),
+    seeds: int | None = None,
+    epochs: int | None = None,
+    jobs: int = 1,
+    resume: bool = True,
+    progress: bool = True,
+) -> Result:
+    """Run what a table or figure is made of, and write it to ``out``.
+
+    ``name`` is a table or figure of the paper, or a TOML file of one's own; the options narrow its recipe. Records of
+    finished cells are kept in ``out`` and used again unless ``resume`` is off.
+    """
+    stem = Path(name).stem
+    if name in THEORY:
+        out.mkdir(parents=True, exist_ok=True)
+        return Result([], draw_figure(name, None, out / name))
+    recipe = recipe_of(name).narrowed(
+        datasets=datasets, models=models, samplers=samplers, views=views, seeds=seeds, epochs=epochs
+    )
+    recipe, left_out = available(recipe, source, asked=(*datasets, *models))
+    cells = recipe.cells(source.fingerprint)
+    failures = sweep(cells, out / RECORDS, source, jobs=jobs, resume=resume, progress=progress)
+    found = studies(stem, recipe, cells, ledger.read(out / RECORDS))
+    if not found:
+        raise BayesnegError(f"no cell of {name} could be finished; {failures[0]}")
+    return Result(found, write(stem, recipe.title, found, out), left_out, failures)
+
+
+def write(name: str, title: str, found: Sequence[Study], out: Path) -> list[Path]:
+    """The files of a table or figure, made from studies alone."""
+    if name in DRAWN:
+        return [path for study in found for path in draw_figure(name, study, out / _file(name, study, found))]
+    texts = {".md": markdown(title, found), ".csv": comma_separated(found), ".tex": latex(title, found)}
+    paths = [out / f"{name}{ending}" for ending in texts]
+    for path, text in zip(paths, texts.values(), strict=True):
+        write_whole(path, lambda part, text=text: part.write_text(text, encoding="utf-8"))  # type: ignore[misc]
+    return [*paths, write_page(title, found, out / f"{name}.html")]
+
+
+def _file(name: str, study: Study, found: Sequence[Study]) -> str:
+    """The figure's name, with what tells studies apart where there are several."""
+    return name if len(found) == 1 else f"{name}-{Path(study.dataset).stem}-{study.model}-{study.view}"
+
+
+def draw_figure(
+    name: str, study: Study | None, stem: Path, *, kinds: Sequence[str] = ("svg", "pdf", "png")
+) -> list[Path]:
+    """A figure of the paper as files; those of the theory need no study."""
+    from bayesneg.report.press import press
+
+    draw = THEORY[name] if study is None else DRAWN[name](study)
+    return press(draw, stem, height=3.6 if name in TALL else 2.6, kinds=kinds)

@@ -1,0 +1,89 @@
+"""A sweep's TOML file: what it means, and what is said where it is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import sweeps
+
+from bayesneg.errors import InputError
+from bayesneg.experiments.cells import Cell
+from bayesneg.experiments.datasets import Source
+from bayesneg.experiments.recipe import Recipe
+
+HEAD = 'title = "x"\ndatasets = ["{dataset}"]\n'
+
+
+def cells_of(folder: Path, text: str) -> list[Cell]:
+    path = folder / "x.toml"
+    path.write_text(HEAD.format(dataset=sweeps.world(folder)) + text)
+    return Recipe.read(path).cells(Source().fingerprint)
+
+
+def test_a_recipe_is_every_sampler_in_every_view_with_every_seed(tmp_path):
+    cells = sweeps.read(tmp_path).cells(Source().fingerprint)
+    assert len({cell.key for cell in cells}) == len(cells) == 3 * 2 * 2
+    assert [cell.seed for cell in cells] == [0] * 6 + [1] * 6
+    assert {cell.sampler for cell in cells} == {"rns", "dns", "bns"}
+
+
+def test_a_cell_has_one_key_however_its_sampler_is_written_and_called(tmp_path):
+    text = '[[samplers]]\nlabel = "{}"\nuse = "{}"\n'
+    one, two, three = cells_of(
+        tmp_path,
+        text.format("BNS", "bns")
+        + text.format("λ = 5", "bns:weight=5:candidates=5")
+        + text.format("m = 3", "bns:candidates=3"),
+    )
+    assert one.key == two.key != three.key
+    assert one.label != two.label
+    assert Cell.from_dict(two.to_dict()) == two
+
+
+def test_where_changes_the_cells_it_names_and_what_is_given_last_wins(tmp_path):
+    text = """
+models = ["mf", "torch-mf"]
+seeds = 2
+epochs = 9
+[[samplers]]
+label = "RNS"
+use = "rns"
+[[where]]
+model = "mf"
+seeds = 1
+settings = { dim = 8 }
+"""
+    cells = cells_of(tmp_path, text)
+    assert [(cell.model, cell.seed, cell.model_settings) for cell in cells] == [
+        ("mf", 0, {"dim": 8}),
+        ("torch-mf", 0, {}),
+        ("torch-mf", 1, {}),
+    ]
+    narrowed = Recipe.read(tmp_path / "x.toml").narrowed(models=["mf"], seeds=3, epochs=2).cells(Source().fingerprint)
+    assert [(cell.seed, cell.epochs) for cell in narrowed] == [(0, 2), (1, 2), (2, 2)]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("seeds = 0", "x.toml: seeds: input should be greater than or equal to 1"),
+        ("speed = 1", "x.toml: speed: extra inputs are not permitted"),
+        ("seeds = ", "x.toml: Invalid value"),
+        ('models = ["xf"]', "x.toml: 'xf' is no model"),
+        ('[[samplers]]\nlabel = "a"\nuse = "bnz"', "x.toml: 'bnz' is no sampler; did you mean bns?"),
+        ('[[samplers]]\nlabel = "a"\nuse = "bns:candidates=x"', "x.toml: sampler bns: candidates=x"),
+        ('views = ["first"]', "x.toml: views.0: input should be 'last' or 'best'"),
+    ],
+)
+def test_a_mistake_is_named_with_its_file_and_place(tmp_path, text, said):
+    with pytest.raises(InputError) as caught:
+        cells_of(tmp_path, text)
+    assert said in str(caught.value)
+
+
+def test_only_rows_of_the_recipe_can_be_asked_for(tmp_path):
+    recipe = sweeps.read(tmp_path)
+    assert [row.label for row in recipe.narrowed(samplers=["bns", "RNS"]).samplers] == ["BNS", "RNS"]
+    with pytest.raises(InputError, match=r"'pns' is no row of this experiment; .*valid: bns, dns, rns"):
+        recipe.narrowed(samplers=["pns"])

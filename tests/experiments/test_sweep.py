@@ -1,0 +1,170 @@
+"""A sweep ends with the same numbers whatever happens on the way."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import sweeps
+
+from bayesneg.errors import InputError
+from bayesneg.experiments.cells import Cell
+from bayesneg.experiments.datasets import Source, pack
+from bayesneg.experiments.sweep import sweep
+from bayesneg.runs import ledger
+
+RUN = """
+import sys
+from pathlib import Path
+from bayesneg.experiments.datasets import Source
+from bayesneg.experiments.recipe import Recipe
+from bayesneg.experiments.sweep import sweep
+
+failures = sweep(Recipe.read(Path(sys.argv[1])).cells(Source().fingerprint), Path(sys.argv[2]), Source(), jobs=2)
+sys.exit(len(failures))
+"""
+
+
+def numbers(path: Path) -> dict[str, object]:
+    """All that a table is made from; seconds are not."""
+    return {
+        key: (entry.cell, dict(entry.record.final), entry.record.reported_epoch, entry.record.at_epochs("tnr"))
+        for key, entry in sorted(ledger.read(path).items())
+    }
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Cell], Path]:
+    """A recipe, its cells, and the ledger of a sweep that nothing disturbed."""
+    folder = tmp_path_factory.mktemp("whole")
+    cells = sweeps.read(folder, epochs=25).cells(Source().fingerprint)
+    path = folder / "out" / "records.jsonl"
+    assert sweep(cells, path, Source(), jobs=2, progress=False) == []
+    return folder / "three.toml", cells, path
+
+
+def start(recipe: Path, path: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-c", RUN, recipe, path], stderr=subprocess.DEVNULL, text=True)
+
+
+def children(process: subprocess.Popen[str]) -> list[int]:
+    tasks = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    return [int(number) for number in tasks.read_text().split()] if tasks.exists() else []
+
+
+def is_running(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_every_cell_is_there_once(whole):
+    _, cells, path = whole
+    assert len(cells) == 12
+    assert set(ledger.read(path)) == {cell.key for cell in cells}
+    assert path.read_text().count("\n") == 12
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_killed_at_random_moments_and_started_again_it_gives_the_same_numbers(whole, tmp_path, seed):
+    recipe, _, undisturbed = whole
+    path, moment = tmp_path / "records.jsonl", random.Random(seed)
+    for _ in range(3):
+        sweeps.killed(start(recipe, path), path, moment)
+    assert start(recipe, path).wait(60) == 0
+    assert numbers(path) == numbers(undisturbed)
+
+
+def test_a_lost_worker_costs_its_cell_a_second_try_and_the_rest_goes_on(whole, tmp_path):
+    recipe, _, undisturbed = whole
+    path = tmp_path / "records.jsonl"
+    process = start(recipe, path)
+    until = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < until
+        time.sleep(0.005)
+    os.kill(children(process)[0], signal.SIGKILL)
+    assert process.wait(60) == 0
+    assert numbers(path) == numbers(undisturbed)
+
+
+def test_ctrl_c_ends_the_sweep_and_its_workers_and_keeps_what_is_finished(whole, tmp_path):
+    recipe, cells, _ = whole
+    path = tmp_path / "records.jsonl"
+    process = start(recipe, path)
+    until = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < until
+        time.sleep(0.005)
+    workers = children(process)
+    process.send_signal(signal.SIGINT)
+    process.wait(60)
+    assert process.returncode != 0
+    assert workers
+    assert not any(map(is_running, workers))
+    kept = ledger.read(path)
+    assert 0 < len(kept) < len(cells)
+    assert start(recipe, path).wait(60) == 0
+    assert {key: entry.record.final for key, entry in kept.items()} == {
+        key: ledger.read(path)[key].record.final for key in kept
+    }
+
+
+def test_a_finished_cell_is_not_run_again_unless_asked_to(whole, tmp_path):
+    _, cells, undisturbed = whole
+    path = tmp_path / "records.jsonl"
+    path.write_text(undisturbed.read_text())
+    assert sweep(cells, path, Source(), progress=False) == []
+    assert path.read_text() == undisturbed.read_text()
+    assert sweep(cells[:1], path, Source(), resume=False, progress=False) == []
+    assert path.read_text().count("\n") == len(cells) + 1
+    assert numbers(path) == numbers(undisturbed)
+
+
+def test_a_line_left_unfinished_is_run_again(whole, tmp_path):
+    _, cells, undisturbed = whole
+    path = tmp_path / "records.jsonl"
+    path.write_text(undisturbed.read_text()[:-200])
+    assert len(ledger.read(path)) == len(cells) - 1
+    assert sweep(cells, path, Source(), progress=False) == []
+    assert numbers(path) == numbers(undisturbed)
+
+
+def test_a_cell_that_cannot_be_trained_is_reported_and_the_others_are_finished(whole, tmp_path):
+    _, cells, _ = whole
+    wrong = [
+        replace(cells[0], model_settings={"learning_rate": 1e30}),
+        replace(cells[1], fingerprint="of other data"),
+    ]
+    path = tmp_path / "records.jsonl"
+    failures = sweep([*wrong, cells[2]], path, Source(), jobs=2, progress=False)
+    assert {failure.cell.key for failure in failures} == {cell.key for cell in wrong}
+    assert "diverged" in " ".join(map(str, failures))
+    assert "plan the sweep again" in " ".join(map(str, failures))
+    assert list(ledger.read(path)) == [cells[2].key]
+
+
+def test_from_packed_arrays_the_numbers_are_the_same(whole, tmp_path):
+    _, cells, undisturbed = whole
+    dataset = cells[0].dataset
+    pack(Source(), [dataset], tmp_path / "data.npz")
+    packed = Source(arrays=tmp_path / "data.npz")
+    assert packed.split(dataset, "best").fingerprint == Source().split(dataset, "best").fingerprint
+    path = tmp_path / "records.jsonl"
+    assert sweep(cells[:3], path, packed, jobs=2, progress=False) == []
+    expected = numbers(undisturbed)
+    assert numbers(path) == {cell.key: expected[cell.key] for cell in sorted(cells[:3], key=lambda cell: cell.key)}
+
+
+def test_no_worker_is_an_error():
+    with pytest.raises(InputError, match="jobs must be at least 1, got 0"):
+        sweep([], Path("x"), Source(), jobs=0)

@@ -1,0 +1,211 @@
+"""``bayesneg reproduce`` from end to end: files, kills, what is missing, and the paper's own data."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import sweeps
+
+from bayesneg.cli import main
+from bayesneg.data.readers.yahoo import TEST_FILE, TRAIN_FILE
+
+START = "import sys; from bayesneg.cli import main; main(sys.argv[1:])"
+
+
+def reproduce(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main(["reproduce", *map(str, arguments), "-q"])
+    said = capsys.readouterr()
+    return int(ended.value.code or 0), said.out, said.err
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a recipe and everything made from it."""
+    folder = tmp_path_factory.mktemp("finished")
+    recipe = sweeps.recipe(folder, epochs=10)
+    with pytest.raises(SystemExit) as ended:
+        main(["reproduce", str(recipe), "--out", str(folder / "out"), "-q"])
+    assert ended.value.code == 0
+    return folder
+
+
+def test_a_recipe_of_one_s_own_gives_every_format(finished):
+    made = {path.name for path in (finished / "out").iterdir()}
+    assert made == {"three.md", "three.csv", "three.tex", "three.html", "records.jsonl"}
+    text = (finished / "out" / "three.md").read_text()
+    assert text.count("## ") == 2  # both views
+    assert "best epoch on validation data" in text
+    page = (finished / "out" / "three.html").read_text()
+    assert 'href="#s2"' in page
+    assert 'id="s2"' in page
+    assert "Paired tests" in page
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_killed_at_a_random_moment_and_started_again_it_gives_the_same_table(finished, tmp_path, seed):
+    moment = random.Random(seed)
+    command = [
+        sys.executable,
+        "-c",
+        START,
+        "reproduce",
+        finished / "three.toml",
+        "--out",
+        tmp_path,
+        "--jobs",
+        "2",
+        "-q",
+    ]
+    for _ in range(2):
+        sweeps.killed(subprocess.Popen(command, stderr=subprocess.DEVNULL), tmp_path / "records.jsonl", moment)
+    subprocess.run(command, stderr=subprocess.DEVNULL, check=True)
+    for name in ("three.md", "three.csv", "three.tex"):
+        assert (tmp_path / name).read_bytes() == (finished / "out" / name).read_bytes()
+
+
+def test_ctrl_c_says_what_is_kept_and_how_to_go_on(finished, tmp_path):
+    command = [
+        sys.executable,
+        "-c",
+        START,
+        "reproduce",
+        finished / "three.toml",
+        "--out",
+        tmp_path,
+        "--jobs",
+        "1",
+        "-q",
+    ]
+    process = subprocess.Popen([*command, "--epochs", "60"], stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while not (tmp_path / "records.jsonl").exists():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"{tmp_path} keeps the finished cells, go on with the same command" in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "three.md").exists()
+
+
+def test_a_cell_that_fails_is_named_and_the_rest_is_written(capsys, tmp_path):
+    recipe = sweeps.recipe(tmp_path)
+    recipe.write_text(recipe.read_text() + '\n[[samplers]]\nlabel = "BAD"\nuse = "bns-4:column=height"\n')
+    code, _, said = reproduce(capsys, recipe, "--out", tmp_path / "out", "--view", "last", "--seeds", 1)
+    assert code == 1
+    assert "failed: " in said
+    assert "BAD, last, seed 0: the data has no user column 'height'" in said
+    assert "1 cell missing" in said
+    assert "**BNS**" in (tmp_path / "out" / "three.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["table9"], "'table9' is no table or figure; did you mean table"),
+        (["table3", "--seeds", 0], "--seeds must be at least 1, got 0"),
+        (["table3", "--view", "first"], "--view must be last, best or last,best, got 'first'"),
+        (["table3", "--samplers", "xns"], "'xns' is no row of this experiment"),
+        (["table3", "--model", "nn"], "'nn' is no model"),
+        (["table3", "--dataset", "ml-100k"], "ml-100k is not in"),
+        (["missing.toml"], "missing.toml"),
+    ],
+)
+def test_a_mistake_is_one_sentence_before_any_work(capsys, tmp_path, monkeypatch, arguments, said):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BAYESNEG_DATA", str(tmp_path / "nothing"))
+    code, out, err = reproduce(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["fig2", "fig3"])
+def test_the_theory_s_figures_need_no_data(capsys, tmp_path, name):
+    code, _, _ = reproduce(capsys, name, "--out", tmp_path)
+    assert code == 0
+    first = {path.suffix: path.read_bytes() for path in tmp_path.glob(f"{name}.*")}
+    assert set(first) == {".svg", ".pdf", ".png"}
+    ElementTree.fromstring(first[".svg"])
+    assert first[".pdf"].startswith(b"%PDF")
+    assert first[".png"].startswith(b"\x89PNG")
+    reproduce(capsys, name, "--out", tmp_path)
+    assert {path.suffix: path.read_bytes() for path in tmp_path.glob(f"{name}.*")} == first
+
+
+@pytest.mark.parametrize("name", ["fig1", "fig4", "fig5"])
+def test_figures_from_runs_on_any_data(capsys, tmp_path, name):
+    world = sweeps.world(tmp_path)
+    code, _, said = reproduce(capsys, name, "--dataset", world, "--out", tmp_path, "--seeds", 1, "--epochs", 2)
+    assert code == 0, said
+    text = (tmp_path / f"{name}.svg").read_text()
+    ElementTree.fromstring(text)
+    for wanted in {"fig1": ["epoch 1", "false negatives"], "fig4": ["Posterior", "TNR"], "fig5": ["0.1", "NDCG@20"]}[
+        name
+    ]:
+        assert wanted in text
+
+
+@pytest.fixture
+def yahoo(tmp_path: Path) -> Path:
+    """Generated files in the format of Yahoo!-R3: tabs, no header, songs the users chose and random ones."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "data" / "yahoo-r3"
+    folder.mkdir(parents=True)
+    taste = rng.random((3, 120)) < 0.3
+
+    def lines(users: range, draw) -> str:
+        return "".join(f"{user}\t{item + 1}\t{rng.integers(1, 6)}\n" for user in users for item in draw(user))
+
+    chosen = {user: np.flatnonzero(taste[user % 3] & (rng.random(120) < 0.7)) for user in range(1, 91)}
+    (folder / TRAIN_FILE).write_text(lines(range(1, 91), lambda user: chosen[user]))
+    rest = {user: np.setdiff1d(np.arange(120), chosen[user]) for user in range(1, 61)}
+    (folder / TEST_FILE).write_text(lines(range(1, 61), lambda user: rng.choice(rest[user], 10, replace=False)))
+    return tmp_path / "data"
+
+
+def test_the_yahoo_path_from_its_files_to_the_table(capsys, tmp_path, yahoo):
+    options = ("--data-dir", yahoo, "--out", tmp_path / "out", "--seeds", 2, "--epochs", 2, "--json")
+    code, out, said = reproduce(capsys, "table2", "--dataset", "yahoo-r3", "--model", "mf", *options)
+    assert code == 0, said
+    made = json.loads(out)
+    assert {(study["dataset"], study["model"], study["view"]) for study in made["studies"]} == {
+        ("yahoo-r3", "mf", "last"),
+        ("yahoo-r3", "mf", "best"),
+    }
+    samplers = made["studies"][0]["samplers"]
+    assert list(samplers) == ["RNS", "PNS", "AOBPR", "DNS", "SRNS", "BNS"]
+    assert samplers["BNS"]["ndcg@20"]["paper"] == 0.1783
+    assert "Yahoo!-R3, MF, last epoch" in (tmp_path / "out" / "table2.md").read_text()
+
+
+def test_what_the_user_has_not_is_left_out_and_said_so(capsys, tmp_path, yahoo):
+    options = ("--data-dir", yahoo, "--out", tmp_path / "out", "--seeds", 1, "--epochs", 1)
+    code, _, said = reproduce(capsys, "table2", "--model", "mf", "--samplers", "rns,bns", "--view", "last", *options)
+    assert code == 0, said
+    assert "left out: ml-100k is not in" in said
+    assert "left out: ml-1m is not in" in said
+    assert "Yahoo!-R3" in said
+
+
+@pytest.mark.real
+def test_table3_of_the_paper_in_short(capsys, tmp_path, real_data):
+    code, _, said = reproduce(capsys, "table3", "--seeds", 1, "--epochs", 3, "--jobs", 2, "--out", tmp_path)
+    assert code == 0, said
+    text = (tmp_path / "table3.md").read_text()
+    assert text.count("**BNS-4**") == 2
+    assert "| paper | 0.4205 | 0.1467 | 0.4558 |" in text
+    assert (tmp_path / "table3.html").stat().st_size > 100_000

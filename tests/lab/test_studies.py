@@ -1,0 +1,136 @@
+"""Measured beside published: intervals, marks and verdicts by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from bayesneg.evaluation.intervals import holm
+from bayesneg.experiments.recipe import Row
+from bayesneg.lab import latex, markdown, sheet
+from bayesneg.lab.contests import contests
+from bayesneg.lab.published import METRICS, published
+from bayesneg.lab.reproduce import TABLES, recipe_of
+from bayesneg.lab.studies import Beside, Line, Study
+from bayesneg.report.summary import Estimate, estimate
+from bayesneg.runs.record import RunRecord
+
+INTERVAL = Estimate(0.40, 0.39, 0.41, "seeds", 3)
+
+
+@pytest.mark.parametrize(
+    ("value", "is_off", "is_near"),
+    [
+        (Beside(INTERVAL, 0.4199), False, False),
+        (Beside(INTERVAL, 0.4201), True, False),
+        (Beside(INTERVAL, 0.3799), True, False),
+        (Beside(INTERVAL, 0.3901), False, True),
+        (Beside(Estimate(0.40), 0.4099), False, True),  # one seed: the value itself is the interval
+        (Beside(Estimate(0.40), 0.4101), True, False),
+        (Beside(INTERVAL), False, False),  # the paper has no such number
+    ],
+)
+def test_a_number_is_marked_if_it_lies_outside_the_interval_by_more_than_a_hundredth(value, is_off, is_near):
+    assert (value.is_off, value.is_near) == (is_off, is_near)
+
+
+def line(label: str, per_seed: list[np.ndarray], **changes) -> Line:
+    runs = tuple(
+        RunRecord(
+            label=label,
+            seed=seed,
+            dataset="ml-100k",
+            data={"fingerprint": "f"},
+            final={key: float(values.mean()) for key in METRICS},
+            per_user={"ndcg@20": values},
+            **changes,
+        )
+        for seed, values in enumerate(per_seed)
+    )
+    here = estimate(run.final["ndcg@20"] for run in runs)
+    return Line(Row(label=label, use="rns"), runs, {key: Beside(here, 0.4) for key in METRICS})
+
+
+def study(*lines: Line) -> Study:
+    return Study("ml-100k", "mf", "last", lines)
+
+
+def values(mean: float, *, seed: int, n_users: int = 200) -> np.ndarray:
+    shared = np.random.default_rng(0).normal(0, 0.1, n_users)  # users differ alike under every sampler
+    return mean + shared - shared.mean() + np.random.default_rng(seed).normal(0, 0.01, n_users)
+
+
+def test_a_difference_is_clear_only_if_users_and_seeds_agree():
+    same = line("A", [values(0.40, seed=s) for s in range(3)])
+    better = line("B", [values(0.42, seed=s + 10) for s in range(3)])
+    by_luck = line("C", [values(mean, seed=s + 20) for s, mean in enumerate((0.50, 0.38, 0.40))])
+    found = {(pair.one, pair.other): pair for pair in contests(study(same, better, by_luck))}
+    assert found["A", "B"].verdict == "B is better"
+    assert found["A", "B"].over_users.mean == pytest.approx(-0.02, abs=0.002)
+    assert found["A", "C"].p_users < 0.05 < found["A", "C"].p_seeds
+    assert found["A", "C"].verdict == "not distinguishable"
+
+
+def test_with_one_seed_the_verdict_says_so():
+    found = contests(study(line("A", [values(0.40, seed=0)]), line("B", [values(0.42, seed=1)])))
+    assert math.isnan(found[0].p_seeds)
+    assert found[0].verdict == "B is better, as far as one seed can tell"
+
+
+def test_runs_on_other_data_are_no_contest():
+    one, other = line("A", [values(0.4, seed=0)]), line("B", [values(0.4, seed=1)])
+    moved = tuple(RunRecord(**{**vars(run), "data": {"fingerprint": "g"}}) for run in other.runs)
+    assert contests(study(one, Line(other.row, moved, other.values))) == []
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03, 0.5]) == pytest.approx([0.04, 0.09, 0.09, 0.5])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    raised = holm([math.nan, 0.04])
+    assert math.isnan(raised[0])
+    assert raised[1] == 0.04
+
+
+def test_every_row_of_the_paper_s_tables_is_measured_and_found():
+    n_rows = 0
+    for name in TABLES[:3]:
+        recipe = recipe_of(name)
+        for dataset in recipe.datasets:
+            for model in recipe.models:
+                for row in recipe.samplers:
+                    n_rows += 1
+                    assert set(published(f"{name}/{row.label}", dataset, model)) == set(METRICS)
+    assert n_rows == 36 + 6 + 9
+    assert published("table4/m = all", "ml-100k", "mf")["ndcg@20"] == 0.6073
+    assert published("table2/BNS", "ml-1m", "lightgcn")["ndcg@5"] == 0.4438
+
+
+def test_every_reading_stands_beside_a_published_row():
+    for row in recipe_of("readings").samplers:
+        assert published(row.paper or "", "ml-100k", "mf"), row.label
+
+
+def test_the_same_numbers_in_markdown_latex_and_csv():
+    at = [np.full(5, mean) for mean in (0.429, 0.430, 0.431)]  # ± 4.3027 · 0.001/√3
+    made = [study(line("A", at), line("B_1", [np.full(5, 0.4)]))]
+    text = markdown.markdown("Title", made)
+    assert "| **A** | here | 0.4300 ± 0.0025 |" in text
+    assert "|  | difference | **+0.0300** ✗ |" in text
+    assert "|  | difference | 0.0000 |" in text
+    assert "9 of 18 numbers within 0.01" in text
+    tex = latex.latex("Title", made)
+    assert r"\textbf{B\_1}" in tex
+    assert r"$\times$" in tex
+    assert "✗" not in tex
+    rows = sheet.comma_separated(made).splitlines()
+    assert rows[0].startswith("dataset,model,view,sampler,metric,seeds,mean")
+    assert len(rows) == 1 + 2 * 9
+    assert rows[1].startswith("ml-100k,mf,last,A,precision@5,3,0.430000,0.427516,0.432484,0.400000,0.030000,1")
+    assert rows[-1].endswith(",0")
+
+
+def test_a_sampler_that_sees_test_labels_is_named():
+    made = study(line("m = 1", [values(0.4, seed=0)], uses_test_labels=True))
+    assert "sees the test labels" in markdown.about(made)
