@@ -17,7 +17,7 @@ from bayesneg.kernels.rules import SHORTEST
 
 KNOTS = 32  # ranks of a summary, at most
 BINS = 256  # between the highest and the lowest score of a list; a knot is off by no more than one
-CROWD = 1  # more knots than this in one bin are told apart by finer bins
+FEW_BINS = 64  # fewer filled ones tell scores apart too coarsely
 
 
 class Pool(NamedTuple):
@@ -102,8 +102,8 @@ def due_users(
 def summarise(x, highest, lowest, users, vectors, pool, indptr, indices, over_all, ranks, knots):  # type: ignore[no-untyped-def]
     """Write the knots of ``users`` (B,) from their scores x (B, P) of the pool's items, from highest to lowest (B,).
 
-    Scores are counted in equal bins; a knot lies as deep in its bin as its rank does. A bin with several knots, as there
-    is where one item scores far above the others, is counted again in finer bins.
+    Scores are counted in equal bins; a knot lies as deep in its bin as its rank does. Where few bins are filled, as
+    when one item scores far above the others, bins with several knots are counted again in finer ones.
     """
     pool, bins = lent(pool), np.empty(x.shape[1], dtype=np.int32)
     counts, finer = np.empty(BINS, dtype=np.int32), np.empty(BINS, dtype=np.int32)
@@ -125,6 +125,7 @@ def summarise(x, highest, lowest, users, vectors, pool, indptr, indices, over_al
                 if place >= 0:
                     counts[bins[place]] -= weights[place]
                     bins[place] = -1
+        coarse = np.count_nonzero(counts) < FEW_BINS
         above, k = 0, 0
         for bin in range(BINS):
             begin = k
@@ -132,7 +133,7 @@ def summarise(x, highest, lowest, users, vectors, pool, indptr, indices, over_al
                 share = np.float32(ranks[k] - above - 0.5) / np.float32(counts[bin])
                 knots[user, k] = max(top - (bin + share) * width, lowest[b]) / length
                 k += 1
-            if k - begin > CROWD:
+            if coarse and k - begin > 1:
                 finer[:] = 0
                 count_finely(row, bins, bin, weights, top - bin * width, width, finer)
                 spread_knots(finer, top - bin * width, width, above, ranks[begin:k], length, knots[user, begin:k])
