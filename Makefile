@@ -1,6 +1,7 @@
 # make demo   compare RNS, DNS and BNS on the built-in world and write an HTML report
 # make test   lint, format check, types, tests
-# make bench  the benchmarks behind every number in docs/results.md (BAYESNEG_DATA names the data; about half an hour)
+# make bench  the benchmarks behind docs/results.md and docs/speed.md (BAYESNEG_DATA names the data; some hours on two
+#             cores, most of them for LightGCN; each script also runs alone)
 # make format rewrite the sources in the project's style
 PYTHON ?= python3
 VENV := .venv
@@ -19,11 +20,13 @@ test: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2
 
+SPEED := bench_epoch bench_peers bench_cdf quality_cdf quality_time bench_scaling bench_threads bench_ceilings \
+  bench_evaluation bench_reading bench_million bench_lightgcn
+
 bench: $(VENV)/.installed-dev $(VENV)/.installed-bench
-	$(BIN)/python benchmarks/bench_epoch.py
-	$(BIN)/python benchmarks/bench_evaluation.py
-	$(BIN)/python benchmarks/quality_ml100k.py
+	for script in $(SPEED) quality_ml100k quality_lightgcn; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 	$(BIN)/python benchmarks/results_page.py
+	$(BIN)/python benchmarks/speed_page.py
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

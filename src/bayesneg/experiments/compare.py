@@ -139,7 +139,7 @@ def _at_once(model: object, jobs: int | None) -> int:
     """How many runs share the machine; a GPU records the steps of one run at a time."""
     if isinstance(model, TorchSettings):
         require_torch(type(model).__name__)
-        from bayesneg.models.torch_learner import pick_device
+        from bayesneg.models.torch_device import pick_device
 
         if pick_device(model.device).type == "cuda":
             if jobs is not None and jobs > 1:

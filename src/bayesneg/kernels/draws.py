@@ -16,7 +16,7 @@ import numpy as np
 from bayesneg.kernels.compiling import DIGEST, entry_point, kernel
 from bayesneg.kernels.observed import Observed, Row, in_row, observes
 from bayesneg.kernels.prefetch import prefetch
-from bayesneg.kernels.reference import SCARCE, TRIES
+from bayesneg.kernels.reference_draws import SCARCE, TRIES
 from bayesneg.kernels.streams import GOLDEN, below, mixed, stream_of, unit
 
 WORTH_A_THREAD = 1 << 17  # candidates: a thread takes long to start

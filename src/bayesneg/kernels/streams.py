@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesneg.kernels import reference
+from bayesneg.kernels import reference_draws
 from bayesneg.kernels.compiling import kernel
 
-GOLDEN = np.uint64(reference.GOLDEN)
-FIRST, SECOND = (np.uint64(factor) for factor in reference.FACTORS)
+GOLDEN = np.uint64(reference_draws.GOLDEN)
+FIRST, SECOND = (np.uint64(factor) for factor in reference_draws.FACTORS)
 LOW = np.uint64(2**32 - 1)
 
 

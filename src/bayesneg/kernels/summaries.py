@@ -18,7 +18,7 @@ from bayesneg.kernels.rules import SHORTEST
 KNOTS = 32  # ranks of a summary, at most
 REACH = 2.0  # standard deviations
 BINS = 256  # between the highest and the lowest score of a list; a knot is off by no more than one
-CROWD = 1  # more knots than this in one bin are told apart by finer bins
+FEW_BINS = 64  # fewer filled ones tell scores apart too coarsely
 
 
 class Pool(NamedTuple):
@@ -118,11 +118,11 @@ def due_users(
 def summarise(x, highest, lowest, users, vectors, pool, indptr, indices, over_all, ranks, knots):  # type: ignore[no-untyped-def]
     """Write the knots of ``users`` (B,) from their scores x (B, P) of the pool's items, from highest to lowest (B,).
 
-    Scores are counted in equal bins; a knot lies as deep in its bin as its rank does. A bin with several knots, as
-    where one item scores far above the others, is counted again in finer bins.
+    Scores are counted in equal bins; a knot lies as deep in its bin as its rank does. Where few bins are filled, as
+    when one item scores far above the others, bins with several knots are counted again in finer ones.
     """
     pool, bins = lent(pool), np.empty(x.shape[1], dtype=np.int32)
-    counts, finer = np.empty(BINS, dtype=np.int32), np.empty(BINS, dtype=np.int32)
+    counts, first = np.empty(BINS, dtype=np.int32), np.empty(BINS + 1, dtype=np.int32)
     for b in range(len(users)):
         user, top, row, weights = users[b], highest[b], x[b], pool.weights
         length, width = length_of(vectors[user]), (top - lowest[b]) / np.float32(BINS - 1)
@@ -143,39 +143,44 @@ def summarise(x, highest, lowest, users, vectors, pool, indptr, indices, over_al
                     bins[place] = -1
         above, k = 0, 0
         for bin in range(BINS):
-            begin = k
+            first[bin] = k
             while k < len(ranks) and ranks[k] <= above + counts[bin]:
                 share = np.float32(ranks[k] - above - 0.5) / np.float32(counts[bin])
                 knots[user, k] = max(top - (bin + share) * width, lowest[b]) / length
                 k += 1
-            if k - begin > CROWD:
-                finer[:] = 0
-                count_finely(row, bins, bin, weights, top - bin * width, width, finer)
-                spread_knots(finer, top - bin * width, width, above, ranks[begin:k], length, knots[user, begin:k])
             above += counts[bin]
+        first[BINS] = k
         for rest in range(k, len(ranks)):
             knots[user, rest] = lowest[b] / length
+        if np.count_nonzero(counts) < FEW_BINS:
+            spread_knots(row, bins, counts, weights, first, top, width, length, ranks, knots[user])
 
 
 @kernel
-def count_finely(row, bins, bin, weights, start, width, finer):  # type: ignore[no-untyped-def]
-    """The scores of one bin, from ``start`` down by ``width``, in bins of their own."""
-    per_score = np.float32(len(finer)) / width
+def spread_knots(row, bins, counts, weights, first, top, width, length, ranks, knots):  # type: ignore[no-untyped-def]
+    """Place the knots of each bin that has several, ``first`` to the next bin's, by counting its scores in finer bins."""
+    slots, finer = np.full(BINS, -1, dtype=np.int32), np.zeros((KNOTS // 2, BINS), dtype=np.int32)
+    n_slots = 0
+    for bin in range(BINS):
+        if first[bin + 1] - first[bin] > 1:
+            slots[bin] = n_slots
+            n_slots += 1
     for place in range(len(row)):
-        if bins[place] == bin:
-            finer[max(0, min(int((start - row[place]) * per_score), len(finer) - 1))] += weights[place]
-
-
-@kernel
-def spread_knots(finer, start, width, above, ranks, length, knots):  # type: ignore[no-untyped-def]
-    """The knots at ``ranks`` within one bin."""
-    k = 0
-    for bin in range(len(finer)):
-        while k < len(ranks) and ranks[k] <= above + finer[bin]:
-            share = np.float32(ranks[k] - above - 0.5) / np.float32(finer[bin])
-            knots[k] = (start - (bin + share) * width / np.float32(len(finer))) / length
-            k += 1
-        above += finer[bin]
+        if bins[place] >= 0 and slots[bins[place]] >= 0:
+            depth = (top - row[place]) / width - np.float32(bins[place])  # from 0 to 1
+            finer[slots[bins[place]], max(0, min(int(depth * BINS), BINS - 1))] += weights[place]
+    above = 0
+    for bin in range(BINS):
+        if slots[bin] >= 0:
+            reached, k = above, first[bin]
+            for part in range(BINS):
+                inside = finer[slots[bin], part]
+                while k < first[bin + 1] and ranks[k] <= reached + inside:
+                    share = np.float32(ranks[k] - reached - 0.5) / np.float32(inside)
+                    knots[k] = (top - (bin + (part + share) / np.float32(BINS)) * width) / length
+                    k += 1
+                reached += inside
+        above += counts[bin]
 
 
 @kernel

@@ -18,13 +18,14 @@ import torch
 from torch import Tensor, nn
 
 from bayesneg.data.interactions import Interactions
-from bayesneg.errors import BayesnegError, InputError
+from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, Embeddings, NegativeSampler, RuleSampler, Sampled
 from bayesneg.kernels.batched import Rows
 from bayesneg.kernels.rules import Draws, FromMemory, Rule
 from bayesneg.models.answers import checked_negatives
 from bayesneg.models.embedding import EmbeddingScorer
 from bayesneg.models.torch_adam import Adam
+from bayesneg.models.torch_device import memory_named, pick_device
 from bayesneg.models.torch_settings import TorchSettings
 from bayesneg.models.torch_state import FromScores, FromVectors, State
 from bayesneg.models.torch_steps import CompiledSteps, Packed, TorchSteps, highest_rank, largest_batch, pack
@@ -42,7 +43,7 @@ class TorchLearner:
     ) -> None:
         self.settings, self.train, self.scores = settings, train, scores
         self.device = pick_device(settings.device)
-        with self._memory_named():
+        with memory_named(self.device, self.settings):
             self.module = module.to(self.device)
         on_gpu = self.device.type == "cuda"
         self.optimizer = Adam(
@@ -107,19 +108,6 @@ class TorchLearner:
         return self._seen
 
     @contextmanager
-    def _memory_named(self) -> Iterator[None]:
-        """Out of memory becomes a sentence that says what can be lowered."""
-        try:
-            yield
-        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-            if type(error) is RuntimeError and "DefaultCPUAllocator" not in str(error):
-                raise
-            raise BayesnegError(
-                f"out of memory on {self.device.type}: lower batch_size (now {self.settings.batch_size}), "
-                f"chunk (now {self.settings.chunk}) or the width of the vectors"
-            ) from error
-
-    @contextmanager
     def _judged(self) -> Iterator[None]:
         """Without gradients, and without what a module does in training only, such as dropout."""
         self.module.eval()
@@ -139,7 +127,7 @@ class TorchLearner:
         if isinstance(sampler, RuleSampler):
             size *= max(1, min(EXAMPLES, NUMBERS // sampler.width(self.n_items)) // size)
         blocks = self._blocks(order, size, epoch, rng)
-        with self._memory_named():
+        with memory_named(self.device, self.settings):
             if isinstance(sampler, RuleSampler):
                 yield from self._ruled(sampler, blocks, min(size, len(order)))
             else:
@@ -263,7 +251,7 @@ class TorchLearner:
         return {key: value.detach().cpu().numpy().copy() for key, value in self._tensors().items()}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        with self._memory_named():
+        with memory_named(self.device, self.settings):
             self._begin_optimizer()
         for key, value in self._tensors().items():
             if key in state:  # a parameter that never had a gradient has nothing to remember
@@ -345,9 +333,3 @@ class TorchLearner:
                 f"{tuple(items.shape)}; the data has {wanted[0]} users and {wanted[1]} items, and both need one width"
             )
         return users, items
-
-
-def pick_device(name: str) -> torch.device:
-    if name == "cuda" and not torch.cuda.is_available():
-        raise InputError("device is 'cuda', but torch sees no GPU here; use device='cpu' (--device cpu) or 'auto'")
-    return torch.device("cuda" if name == "cuda" or (name == "auto" and torch.cuda.is_available()) else "cpu")
