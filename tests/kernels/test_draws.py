@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import bayesneg as bn
 from bayesneg.kernels import draws, observed, reference_draws, streams
+from bayesneg.kernels.reference_draws import numbers_of
 from worlds import batch_of, exact_scorer, interactions, random_interactions
 
 
@@ -28,7 +29,7 @@ def test_number_outside_is_the_rank_th_absent_number(present, rank):
 @given(st.integers(0, 2**64 - 1), st.integers(0, 10**9), st.integers(1, 2**31 - 1))
 def test_compiled_streams_are_the_reference_s(seed, example, n):
     state = streams.stream_of(np.uint64(seed), example)
-    for number in islice(reference_draws.numbers_of(seed, example), 3):
+    for number in islice(numbers_of(seed, example), 3):
         state = np.uint64((int(state) + reference_draws.GOLDEN) % 2**64)
         assert int(streams.mixed(state)) == number
         assert streams.below(np.uint64(number), n) == reference_draws.below(number, n) < n
@@ -39,9 +40,7 @@ def assert_draws_are_the_reference_s(train, users, m, seed):
     candidates, sizes = draws.uniform_candidates(users, train.observed, m, seed)
     assert candidates.dtype == sizes.dtype == np.int32
     for b, user in enumerate(users):
-        expected = reference_draws.uniform_candidates(
-            train.row(user), train.n_items, m, reference_draws.numbers_of(seed, b)
-        )
+        expected = reference_draws.uniform_candidates(train.row(user), train.n_items, m, numbers_of(seed, b))
         assert candidates[b].tolist() == expected + [-1] * (m - len(expected))
         assert sizes[b] == len(set(expected)) == len(expected) == min(m, train.n_items - len(train.row(user)))
         assert not set(expected) & set(train.row(user).tolist())
@@ -69,14 +68,14 @@ def test_where_all_tries_are_rejected_the_item_is_drawn_by_rank():
     assert reference_draws.SCARCE * (11 - 1) >= 40  # so that it is tried at all
     unlucky = []
     for example in range(3000):
-        tries = islice(reference_draws.numbers_of(1, example), reference_draws.TRIES)
+        tries = islice(numbers_of(1, example), reference_draws.TRIES)
         if all(reference_draws.below(number, 40) < 29 for number in tries):
             unlucky.append(example)
     assert len(unlucky) > 5
     users = np.zeros(3000, np.int32)
     items = draws.uniform_candidates(users, train.observed, 1, 1)[0][:, 0]
     for example in unlucky:
-        expected = reference_draws.uniform_candidates(train.row(0), 40, 1, reference_draws.numbers_of(1, example))
+        expected = reference_draws.uniform_candidates(train.row(0), 40, 1, numbers_of(1, example))
         assert expected == [items[example]]
     assert len(set(items[unlucky].tolist())) > 3
 
@@ -120,10 +119,7 @@ def test_compiled_weighted_items_are_the_reference_s(power, most):
     weights = np.where(train.popularity > 0, (train.popularity / train.popularity.max()) ** power, 0.0)
     users = np.repeat(np.arange(60), 50)
     items, sizes = draws.weighted_items(users, train.observed, *ready.tables, 3)
-    expected = [
-        reference_draws.weighted_item(train.row(u), weights, reference_draws.numbers_of(3, b))
-        for b, u in enumerate(users)
-    ]
+    expected = [reference_draws.weighted_item(train.row(u), weights, numbers_of(3, b)) for b, u in enumerate(users)]
     assert items[:, 0].tolist() == expected
     assert (sizes == (items[:, 0] >= 0)).all()
 
@@ -137,10 +133,7 @@ def test_compiled_weighted_items_are_the_reference_s_at_the_edges(rows, power):
     users = np.repeat(np.arange(len(rows)), 100)
     items, sizes = draws.weighted_items(users, train.observed, *tables, 9)
     weights = np.where(train.popularity > 0, (train.popularity / train.popularity.max()) ** power, 0.0)
-    expected = [
-        reference_draws.weighted_item(train.row(u), weights, reference_draws.numbers_of(9, b))
-        for b, u in enumerate(users)
-    ]
+    expected = [reference_draws.weighted_item(train.row(u), weights, numbers_of(9, b)) for b, u in enumerate(users)]
     assert items[:, 0].tolist() == expected
     assert (sizes == (items[:, 0] >= 0)).all()
 

@@ -158,7 +158,7 @@ def summarise(x, highest, lowest, users, vectors, pool, indptr, indices, over_al
 
 @kernel
 def spread_knots(row, bins, counts, weights, first, top, width, length, ranks, knots):  # type: ignore[no-untyped-def]
-    """Place the knots of each bin that has several, ``first`` to the next bin's, by counting its scores in finer bins."""
+    """Place the knots of a bin that has several, ``first`` to the next bin's, by counting in finer bins."""
     slots, finer = np.full(BINS, -1, dtype=np.int32), np.zeros((KNOTS // 2, BINS), dtype=np.int32)
     n_slots = 0
     for bin in range(BINS):
