@@ -42,7 +42,8 @@ class Work(NamedTuple):
 @njit(fastmath={"reassoc", "contract", "nsz"})
 def _dots(table: np.ndarray, rows: np.ndarray, w: np.ndarray) -> Any:
     total = np.float32(0.0)
-    for row in rows:
+    for place in range(len(rows)):
+        row = rows[place]
         for f in range(len(w)):
             total += table[row, f] * w[f]
     return total
@@ -51,8 +52,8 @@ def _dots(table: np.ndarray, rows: np.ndarray, w: np.ndarray) -> Any:
 @njit(fastmath={"reassoc", "contract", "nsz"})
 def _sum(numbers: np.ndarray) -> Any:
     total = np.float32(0.0)
-    for number in numbers:
-        total += number
+    for place in range(len(numbers)):
+        total += numbers[place]
     return total
 
 
