@@ -85,6 +85,34 @@ def times(train: bn.Interactions, n_epochs: int, names: list[str]) -> dict[str, 
     return {"seconds_per_epoch": median, "ratios": ratios, "all_seconds": seconds}
 
 
+def parts(train: bn.Interactions, sampler: NegativeSampler, n_epochs: int) -> dict[str, float]:
+    """Where an epoch's seconds go, medians: drawing candidates and priors, refreshing summaries, and all the rest."""
+    learner = bn.MF(dim=DIM).start(train, rng=stream(0, "init"))
+    ready = sampler.prepare(train, rng=stream(0, "sampler"))
+    order = stream(0, "order").permutation(len(train))
+    spent = {"draws": 0.0, "rule": 0.0}
+
+    def timed(name: str, ask: Callable[[Batch], object]) -> Callable[[Batch], object]:
+        def run(batch: Batch) -> object:
+            started = time.perf_counter()
+            answer = ask(batch)
+            spent[name] += time.perf_counter() - started
+            return answer
+
+        return run
+
+    for name in spent:
+        object.__setattr__(ready, name, timed(name, getattr(ready, name)))
+    lines = []
+    for epoch in range(1, n_epochs + 1):
+        before, started = dict(spent), time.perf_counter()
+        for _ in learner.train_epoch(ready, epoch=epoch, order=order, rng=stream(0, "sampler", epoch)):
+            pass
+        draws, summaries = (spent[name] - before[name] for name in ("draws", "rule"))
+        lines.append((draws, summaries, time.perf_counter() - started - draws - summaries))
+    return dict(zip(("draws", "summaries", "choices and steps"), np.median(lines, axis=0).tolist(), strict=True))
+
+
 @njit(nogil=True)
 def train_and_compare(  # type: ignore[no-untyped-def]
     rule, exact, highest, users, positives, draws, indptr, indices, factors, every, counts
@@ -139,6 +167,7 @@ def main() -> None:
         names = [name for name in CONTENDERS if name != "BNS, exact" or train.n_items < 10_000]
         found = {"users": train.n_users, "items": train.n_items, "interactions": len(train)}
         results[world] = {**found, **times(train, timed, names), "agreement": agreement(train, compared, every)}
+        results[world]["parts"] = {name: parts(train, CONTENDERS[name](), timed) for name in ("DNS", "BNS, refreshed")}
         same = results[world]["agreement"]["BNS, refreshed"]
         print(world, {name: round(ratio, 2) for name, ratio in results[world]["ratios"].items()})
         print(f"  agreement: least {min(same):.4f}, mean {np.mean(same):.4f}")

@@ -92,9 +92,9 @@ def kernels(parts: bn.Split) -> dict[str, tuple[Callable[[], float], Work]]:
     return {
         "draws, 5 candidates": (_timed(lambda: bn.DNS(candidates=m).draws(batch)), Work(numbers=n * m)),
         "epoch of RNS": (our_epoch(train, bn.RNS()), Work(vectors=3 * n)),
-        "epoch of DNS": (our_epoch(train, bn.DNS(candidates=m)), Work(vectors=(3 + m) * n)),
-        "epoch of BNS, refreshed F": (our_epoch(train, bn.BNS(cdf="refreshed")), Work(vectors=(4 + m) * n)),
-        "epoch of BNS, exact F": (our_epoch(train, bn.BNS(cdf="exact")), Work(vectors=(3 + m) * n)),
+        "epoch of DNS": (our_epoch(train, bn.DNS(candidates=m)), Work(vectors=(2 + m) * n)),
+        "epoch of BNS, refreshed F": (our_epoch(train, bn.BNS(cdf="refreshed")), Work(vectors=(3 + m) * n)),
+        "epoch of BNS, exact F": (our_epoch(train, bn.BNS(cdf="exact")), Work(vectors=(2 + m) * n)),
         "evaluation": (
             _timed(lambda: bn.evaluate(learner, parts, k=(5, 10, 20))),
             Work(products=evaluated * train.n_items * DIM),

@@ -30,8 +30,8 @@ N_JUDGED = 200
 
 
 def errors(sampler: BNS, batch: Batch) -> dict[str, dict[str, float]]:
-    """By rank, the median and the 90% quantile over the batch's users; the sampler's rule is asked for first."""
-    rule: Any = sampler.rule(batch)
+    """By rank, the median and the 90% quantile over the batch's users, of the summaries as they stand."""
+    summaries: Any = sampler.summaries
     vectors = batch.scorer.embeddings()
     ranks = [rank for rank in RANKS if rank < batch.train.n_items // 2]
     off = np.empty((len(batch.users), len(ranks)))
@@ -39,7 +39,9 @@ def errors(sampler: BNS, batch: Batch) -> dict[str, dict[str, float]]:
         w = vectors.users[user]
         x = np.sort(np.delete(vectors.items @ w, batch.train.row(user)))[::-1]
         z = x[np.array(ranks) - 1] / max(float(np.linalg.norm(w)), 1e-30)
-        off[b] = np.abs(np.log((reference.items_above(rule.knots[user], rule.ranks, z) + 1.0) / np.array(ranks)))
+        off[b] = np.abs(
+            np.log((reference.items_above(summaries.knots[user], summaries.ranks, z) + 1.0) / np.array(ranks))
+        )
     return {
         str(rank): {"median": float(np.median(off[:, k])), "90%": float(np.quantile(off[:, k], 0.9))}
         for k, rank in enumerate(ranks)
@@ -78,14 +80,15 @@ def main() -> None:
         for _ in learner.train_epoch(sampler, epoch=epoch, order=order, rng=stream(0, "sampler", epoch)):
             pass
         seconds = time.perf_counter() - started
-        line: dict[str, Any] = {"epoch": epoch, "seconds": seconds, "peak_gigabytes": peak_memory()}
+        line: dict[str, Any] = {"epoch": epoch, "seconds": seconds, "peak_gibibytes": peak_memory()}
         line["tail_error"] = errors(sampler, judged(learner, train, epoch, users))
         fresh = BNS(cdf="refreshed").prepare(train, rng=stream(0, "sampler"))
+        fresh.rule(judged(learner, train, epoch, users))  # makes the summaries
         line["tail_error_fresh"] = errors(fresh, judged(learner, train, epoch, users))
         lines.append(line)
         facts = {"users": train.n_users, "items": train.n_items, "interactions": len(train), "settings": vars(asked)}
         path = write_result("bench_million", {**facts, "epochs": lines})
-        print(f"epoch {epoch}: {seconds:.0f} s, {line['peak_gigabytes']:.1f} GB, wrote {path}", flush=True)
+        print(f"epoch {epoch}: {seconds:.0f} s, {line['peak_gibibytes']:.1f} GiB, wrote {path}", flush=True)
 
 
 if __name__ == "__main__":

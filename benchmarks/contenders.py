@@ -23,8 +23,10 @@ DIM, RATE, DECAY = 32, 0.01, 0.01
 Epoch = Callable[[], float]
 
 
-def our_epoch(train: bn.Interactions, sampler: NegativeSampler, *, dim: int = DIM, threads: int = 1) -> Epoch:
-    """An epoch with all that belongs to it, draws and refreshes too; the first call has compiled and warmed up."""
+def our_epoch(
+    train: bn.Interactions, sampler: NegativeSampler, *, dim: int = DIM, threads: int = 1, warm: bool = True
+) -> Epoch:
+    """The next epoch with all that belongs to it, draws and refreshes too; the first one warms up, if wanted."""
     learner = bn.MF(dim=dim, threads=threads).start(train, rng=stream(0, "init"))
     ready = sampler.prepare(train, rng=stream(0, "sampler"))
     order = stream(0, "order").permutation(len(train))
@@ -37,15 +39,18 @@ def our_epoch(train: bn.Interactions, sampler: NegativeSampler, *, dim: int = DI
             pass
         return time.perf_counter() - started
 
-    run()
+    if warm:
+        run()
     return run
 
 
 def whole_training(train: bn.Interactions, sampler: NegativeSampler, epochs: int) -> Epoch:
     """The mean epoch of a whole training: exact BNS is slower at first, when scores say little, than later."""
 
+    our_epoch(train, sampler)  # compiles
+
     def run() -> float:
-        one = our_epoch(train, sampler)
+        one = our_epoch(train, sampler, warm=False)
         return sum(one() for _ in range(epochs)) / epochs
 
     return run

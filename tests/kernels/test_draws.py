@@ -149,3 +149,10 @@ def test_a_batch_says_how_many_threads_may_draw(sampler, monkeypatch):
     ready.draws(batch)
     ready.draws(replace(batch, threads=3))
     assert told == [1, 3]
+
+
+def test_a_user_without_items_may_be_given_any_item_of_a_small_catalogue():
+    """Its bits are the next user's."""
+    train = interactions([[], [0, 1, 2, 3, 4, 5]], 12)
+    items, _ = draws.uniform_candidates(np.zeros(2000, dtype=np.int32), train.observed, 1, 7)
+    assert set(items[:, 0].tolist()) == set(range(12))

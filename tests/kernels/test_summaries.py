@@ -119,3 +119,10 @@ def test_users_are_due_once_an_epoch_and_when_their_vectors_have_moved():
     assert due([2, 1], 1) == [2]
     assert due([0, 1, 2], 2) == [0, 1, 2]
     np.testing.assert_array_equal(then, vectors)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 100, 999, 1000, 2000])
+def test_a_pool_of_any_size_counts_for_the_whole_catalogue(size):
+    pool = summaries.thinned(np.arange(1000), size)
+    assert pool.weights.sum() == 1000
+    assert len(set(pool.items.tolist())) == len(pool.items)

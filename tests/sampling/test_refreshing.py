@@ -106,3 +106,8 @@ def test_two_threads_train_with_a_refreshed_f():
 def test_a_wrong_setting_is_refused_with_its_rule(make, words):
     with pytest.raises(InputError, match=words):
         make()
+
+
+def test_a_refresh_that_is_none_is_named():
+    with pytest.raises(InputError, match="refresh must be a Refresh"):
+        bn.BNS(cdf="refreshed", refresh=0.05)

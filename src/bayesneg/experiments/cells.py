@@ -75,6 +75,6 @@ def run_cell(cell: Cell, split: Split, *, progress: Callable[[dict[str, Any]], N
     return replace(
         run.record,
         sampler=type(sampler).__name__.lower(),
-        spec={**run.record.spec, "sampler": describe(sampler)},
+        spec={**run.record.spec, "sampler": describe(sampler.resolved(split.train))},
         epochs=watched.added_to(run.record.epochs),
     )

@@ -73,7 +73,7 @@ def _entry_point(digest: int) -> Callable[..., None]:
         """The smallest cells for which each row has bits enough, and the bits of those that hold any of its items."""
         for user in range(len(indptr) - 1 + digest * 0):
             start, stop = indptr[user], indptr[user + 1]
-            shift = 0
+            shift = 0 if start < stop else 1  # without items the bits are another's, so that a search has to confirm
             while ((n_items - 1) >> shift) >= CELLS * max(stop - start, 1):
                 shift += 1
             shifts[user] = shift

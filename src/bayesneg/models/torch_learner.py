@@ -82,7 +82,9 @@ class TorchLearner:
 
     def embeddings(self) -> Embeddings:
         if self.scores:
-            raise InputError("this model gives scores and no vectors; choose a sampler that needs none")
+            raise InputError(
+                "this model gives scores and no vectors; choose a sampler that needs none (BNS: cdf='exact')"
+            )
         return self._vectors().embeddings()
 
     def refreshed_knots(

@@ -20,6 +20,7 @@ import numpy as np
 
 from bayesneg.checks import one_of
 from bayesneg.data.interactions import Interactions
+from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, CandidateDraw, Prior, RuleSampler
 from bayesneg.kernels.rules import Draws, LeastRisk, LeastRiskBySummary, MostUnbiased
 from bayesneg.sampling.candidates import (
@@ -92,6 +93,8 @@ class BNS(_PosteriorSampler):
         super().__post_init__()
         weight_at(self.weight, 1)
         one_of("cdf", self.cdf, ("exact", "refreshed", "auto"))
+        if not isinstance(self.refresh, Refresh):
+            raise InputError(f"refresh must be a Refresh, as in bn.Refresh(moved=0.1), got {self.refresh!r}")
 
     def resolved(self, train: Interactions) -> BNS:
         if self.cdf != "auto":
