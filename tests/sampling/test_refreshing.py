@@ -7,9 +7,10 @@ import pytest
 
 import bayesneg as bn
 from bayesneg.errors import InputError
+from bayesneg.interfaces import Batch
 from bayesneg.kernels.rules import LeastRisk, LeastRiskBySummary
 from bayesneg.models.embedding import EmbeddingScorer
-from bayesneg.sampling import bns
+from bayesneg.sampling import bns, refreshing
 from bayesneg.seeding import stream
 from worlds import batch_of, compiled_choice, interactions
 
@@ -111,3 +112,18 @@ def test_a_wrong_setting_is_refused_with_its_rule(make, words):
 def test_a_refresh_that_is_none_is_named():
     with pytest.raises(InputError, match="refresh must be a Refresh"):
         bn.BNS(cdf="refreshed", refresh=0.05)
+
+
+def test_any_number_of_threads_makes_the_same_summaries(monkeypatch):
+    monkeypatch.setattr(refreshing, "WORTH_A_THREAD", 4)
+    train = bn.synthetic(60, 300, seed=0)
+    learner = bn.MF(dim=8).start(train, rng=np.random.default_rng(0))
+    knots = []
+    for threads in (1, 3):
+        sampler = bn.BNS(cdf="refreshed").prepare(train, rng=np.random.default_rng(0))
+        nothing = np.zeros(60, dtype=np.int64)
+        users = np.arange(60, dtype=np.int32)
+        batch = Batch(users, train.indices[nothing], nothing, 1, train, learner, np.random.default_rng(0), threads)
+        knots.append(sampler.rule(batch).knots.copy())
+    assert knots[0].any()
+    np.testing.assert_array_equal(*knots)

@@ -162,6 +162,7 @@ def write_knots(x, highest, lowest, users, vectors, pool, indptr, indices, over_
 def spread_knots(row, bins, counts, weights, first, top, width, length, ranks, knots):  # type: ignore[no-untyped-def]
     """Place the knots of a bin that has several, ``first`` to the next bin's, by counting in finer bins."""
     slots, finer = np.full(BINS, -1, dtype=np.int32), np.zeros((KNOTS // 2, BINS), dtype=np.int32)
+    per_score = np.float32(1.0) / width
     n_slots = 0
     for bin in range(BINS):
         if first[bin + 1] - first[bin] > 1:
@@ -169,7 +170,7 @@ def spread_knots(row, bins, counts, weights, first, top, width, length, ranks, k
             n_slots += 1
     for place in range(len(row)):
         if bins[place] >= 0 and slots[bins[place]] >= 0:
-            depth = (top - row[place]) / width - np.float32(bins[place])  # from 0 to 1
+            depth = (top - row[place]) * per_score - np.float32(bins[place])  # from 0 to 1
             finer[slots[bins[place]], max(0, min(int(depth * BINS), BINS - 1))] += weights[place]
     above = 0
     for bin in range(BINS):

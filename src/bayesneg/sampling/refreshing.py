@@ -6,6 +6,7 @@ a share of its length since. Between that an example costs the same whatever the
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from bayesneg.kernels.rules import LeastRiskBySummary
 
 SCORES = 1 << 20  # held at once while summaries are made
 LEAST_POOL, POOL_SHARE = 256, 1024
+WORTH_A_THREAD = 256  # users
 
 
 @dataclass(frozen=True)
@@ -75,11 +77,21 @@ class Summaries:
         return refresh(batch, self.ranks, moved=self.moved, pool=self.size, over_all=over_all)
 
     def _make(self, due: np.ndarray, vectors: Embeddings, batch: Batch, over_all: bool) -> None:
-        from bayesneg.kernels import summaries
-
+        """In as many threads as the batch allows, each for users of its own."""
         if len(due) == 0:
             return
         items = vectors.items[self.pool.items]  # (P, d)
+        threads = min(batch.threads, len(due) // WORTH_A_THREAD)
+        if threads <= 1:
+            self._make_part(due, items, vectors, batch, over_all)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            parts = np.array_split(due, threads)
+            list(pool.map(lambda users: self._make_part(users, items, vectors, batch, over_all), parts))
+
+    def _make_part(self, due: np.ndarray, items: np.ndarray, vectors: Embeddings, batch: Batch, over_all: bool) -> None:
+        from bayesneg.kernels import summaries
+
         at_once = max(1, SCORES // len(items))
         room = np.empty((min(at_once, len(due)), len(items)), dtype=np.float32)
         for first in range(0, len(due), at_once):
