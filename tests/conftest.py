@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 # the tests run on every core already; threads of torch and BLAS on top would wait for each other
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# a shell starts what it runs in the background deaf to Ctrl-C; the tests of interrupting need it
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
