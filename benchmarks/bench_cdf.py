@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 from collections.abc import Callable
 
-os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
+from contenders import DECAY, DIM, RATE, Epoch, our_epoch  # first, since it limits BLAS to one thread
 
+# isort: split
 import numpy as np
 from numba import njit
 
@@ -31,7 +31,7 @@ from bayesneg.models.mf import BLOCK
 from bayesneg.seeding import stream
 from machine import RESULTS, write_result
 
-DIM, RATE, DECAY, CANDIDATES = 32, 0.01, 0.01, 5
+CANDIDATES = 5
 # how many epochs are timed, in how many the choices are compared, and at every how many-th example
 PLANS = {"ml-100k": (60, 40, 1), "ml-1m": (15, 12, 4), "100k-items": (8, 6, 200)}
 CONTENDERS: dict[str, Callable[[], NegativeSampler]] = {
@@ -48,24 +48,10 @@ def train_part(world: str) -> bn.Interactions:
     return splits(None)[world].train
 
 
-def epochs_of(train: bn.Interactions, sampler: NegativeSampler) -> Callable[[], float]:
-    """Train one epoch more and say how many seconds it took; the compiling is done beforehand, on another model."""
-    order = stream(0, "order").permutation(len(train))
-    for examples in (order[:100], order):
-        learner = bn.MF(dim=DIM).start(train, rng=stream(0, "init"))
-        ready = sampler.prepare(train, rng=stream(0, "sampler"))
-        if len(examples) < len(order):
-            list(learner.train_epoch(ready, epoch=1, order=examples, rng=stream(0, "sampler", 1)))
-    numbers = iter(range(1, 10_000))
-
-    def run() -> float:
-        epoch = next(numbers)
-        started = time.perf_counter()
-        for _ in learner.train_epoch(ready, epoch=epoch, order=order, rng=stream(0, "sampler", epoch)):
-            pass
-        return time.perf_counter() - started
-
-    return run
+def epochs_of(train: bn.Interactions, sampler: NegativeSampler) -> Epoch:
+    """Each call is one epoch more, from the first on; the compiling is done beforehand, on another model."""
+    our_epoch(train, sampler)
+    return our_epoch(train, sampler, warm=False)
 
 
 def times(train: bn.Interactions, n_epochs: int, names: list[str]) -> dict[str, object]:

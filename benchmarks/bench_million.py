@@ -15,6 +15,9 @@ import resource
 import time
 from typing import Any
 
+import contenders  # noqa: F401  first, since it limits BLAS to one thread; the model has two of its own
+
+# isort: split
 import numpy as np
 
 import bayesneg as bn

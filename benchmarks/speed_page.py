@@ -59,7 +59,8 @@ def page() -> str:
     for name, section in SECTIONS.items():
         found = read(name)
         if found is not None:
-            parts += [*section(found), f"`benchmarks/{name}.py`, {_machine(found['machine'])}"]
+            said = [found["note"]] if "note" in found else []  # what a reader must know of how the file came about
+            parts += [*section(found), *said, f"`benchmarks/{name}.py`, {_machine(found['machine'])}"]
     return "\n\n".join(parts) + "\n"
 
 
