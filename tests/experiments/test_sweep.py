@@ -84,14 +84,20 @@ def test_killed_at_random_moments_and_started_again_it_gives_the_same_numbers(wh
     assert numbers(path) == numbers(undisturbed)
 
 
-def test_a_lost_worker_costs_its_cell_a_second_try_and_the_rest_goes_on(whole, tmp_path):
-    recipe, _, undisturbed = whole
-    path = tmp_path / "records.jsonl"
+def under_way(recipe, path):
+    """A sweep that has finished its first cell."""
     process = start(recipe, path)
     until = time.monotonic() + 60
     while not path.exists():
         assert time.monotonic() < until
         time.sleep(0.005)
+    return process
+
+
+def test_a_lost_worker_costs_its_cell_a_second_try_and_the_rest_goes_on(whole, tmp_path):
+    recipe, _, undisturbed = whole
+    path = tmp_path / "records.jsonl"
+    process = under_way(recipe, path)
     os.kill(children(process)[0], signal.SIGKILL)
     assert process.wait(60) == 0
     assert numbers(path) == numbers(undisturbed)
@@ -100,11 +106,7 @@ def test_a_lost_worker_costs_its_cell_a_second_try_and_the_rest_goes_on(whole, t
 def test_ctrl_c_ends_the_sweep_and_its_workers_and_keeps_what_is_finished(whole, tmp_path):
     recipe, cells, _ = whole
     path = tmp_path / "records.jsonl"
-    process = start(recipe, path)
-    until = time.monotonic() + 60
-    while not path.exists():
-        assert time.monotonic() < until
-        time.sleep(0.005)
+    process = under_way(recipe, path)
     workers = children(process)
     process.send_signal(signal.SIGINT)
     process.wait(60)

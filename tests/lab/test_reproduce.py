@@ -52,21 +52,14 @@ def test_a_recipe_of_one_s_own_gives_every_format(finished):
     assert "Paired tests" in page
 
 
+def reproducing(finished, out, *, jobs):
+    return [sys.executable, "-c", START, "reproduce", finished / "three.toml", "--out", out, "--jobs", str(jobs), "-q"]
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_killed_at_a_random_moment_and_started_again_it_gives_the_same_table(finished, tmp_path, seed):
     moment = random.Random(seed)
-    command = [
-        sys.executable,
-        "-c",
-        START,
-        "reproduce",
-        finished / "three.toml",
-        "--out",
-        tmp_path,
-        "--jobs",
-        "2",
-        "-q",
-    ]
+    command = reproducing(finished, tmp_path, jobs=2)
     for _ in range(2):
         sweeps.killed(subprocess.Popen(command, stderr=subprocess.DEVNULL), tmp_path / "records.jsonl", moment)
     subprocess.run(command, stderr=subprocess.DEVNULL, check=True)
@@ -75,18 +68,7 @@ def test_killed_at_a_random_moment_and_started_again_it_gives_the_same_table(fin
 
 
 def test_ctrl_c_says_what_is_kept_and_how_to_go_on(finished, tmp_path):
-    command = [
-        sys.executable,
-        "-c",
-        START,
-        "reproduce",
-        finished / "three.toml",
-        "--out",
-        tmp_path,
-        "--jobs",
-        "1",
-        "-q",
-    ]
+    command = reproducing(finished, tmp_path, jobs=1)
     process = subprocess.Popen([*command, "--epochs", "60"], stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 60
     while not (tmp_path / "records.jsonl").exists():
