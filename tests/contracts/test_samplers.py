@@ -33,6 +33,7 @@ SAMPLERS = {
     "srns": bn.SRNS(memory=3, fresh=4),
     "bns": bn.BNS(),
     "bns of all": bn.BNS(candidates="all"),
+    "bns with F as a share of the catalogue": bn.BNS(cdf_over="catalogue"),
     "bns with F over all items": bn.BNS(cdf_over="all"),
     "bns with a schedule": bn.BNS(weight=bn.LinearDecay()),
     "bns with a function": bn.BNS(prior=lambda users, items: np.full(np.shape(items), 0.1)),

@@ -129,15 +129,18 @@ def test_the_early_proof_never_changes_the_choice_and_mostly_succeeds():
     split = bn.split(bn.synthetic(150, 400, seed=2), test=0.2, seed=0)
     scorer = bn.fit(bn.MF(dim=16, learning_rate=0.05), split, bn.RNS(), epochs=20, progress=False).scorer
     proved = []
-    for weight in (0.1, 5.0):
-        for prior in (bn.PopularityPrior(), bn.FlatPrior(0.02), bn.FlatPrior(0.3)):
-            sampler = bn.BNS(weight=weight, prior=prior).prepare(split.train, rng=stream(0, "memory"))
-            batch = batch_of(split.train, scorer, stream(0, "draws"), size=1500)
-            drawn, rule = sampler.draws(batch), sampler.rule(batch)
-            compiled = compiled_choice(rule, drawn, batch)[0]
-            np.testing.assert_array_equal(compiled, reference.choose_batch(rule, drawn, batch))
-            proved.append(early_proofs(rule, drawn, batch) / 1500)
-    assert proved[3] > 0.6  # the paper's weight and prior
+    for over in ("unobserved", "catalogue", "all"):
+        for weight in (5.0, 0.1):
+            for prior in (bn.PopularityPrior(), bn.FlatPrior(0.02), bn.FlatPrior(0.3)):
+                sampler = bn.BNS(weight=weight, prior=prior, cdf_over=over).prepare(
+                    split.train, rng=stream(0, "memory")
+                )
+                batch = batch_of(split.train, scorer, stream(0, "draws"), size=1500)
+                drawn, rule = sampler.draws(batch), sampler.rule(batch)
+                compiled = compiled_choice(rule, drawn, batch)[0]
+                np.testing.assert_array_equal(compiled, reference.choose_batch(rule, drawn, batch))
+                proved.append(early_proofs(rule, drawn, batch) / 1500)
+    assert proved[0] > 0.6  # the paper's weight, prior and F
 
 
 @pytest.mark.parametrize("candidates", [17, 60, "all"])
@@ -147,16 +150,15 @@ def test_bins_never_change_the_choice_among_many(candidates, weight):
     split = bn.split(bn.synthetic(60, 300, seed=3), test=0.2, seed=0)
     scorer = bn.fit(bn.MF(dim=16, learning_rate=0.05), split, bn.RNS(), epochs=20, progress=False).scorer
     noise = np.random.default_rng(0).random((60, 300))
-    priors = (
-        bn.PopularityPrior(),
-        bn.FlatPrior(0.3),
-        bn.OraclePrior(split.test),
-        lambda users, items: noise[users, items],
+    beliefs = (
+        ("unobserved", bn.PopularityPrior()),
+        ("all", bn.FlatPrior(0.3)),
+        ("catalogue", bn.OraclePrior(split.test)),
+        ("unobserved", lambda users, items: noise[users, items]),
     )
-    for prior in priors:
-        sampler = bn.BNS(candidates=candidates, weight=weight, prior=prior).prepare(
-            split.train, rng=stream(0, "memory")
-        )
+    for over, prior in beliefs:
+        sampler = bn.BNS(candidates=candidates, weight=weight, prior=prior, cdf_over=over)
+        sampler = sampler.prepare(split.train, rng=stream(0, "memory"))
         batch = batch_of(split.train, scorer, stream(0, "draws"), size=400)
         drawn, rule = sampler.draws(batch), sampler.rule(batch)
         np.testing.assert_array_equal(
@@ -190,7 +192,7 @@ def early_proofs(rule, drawn, batch) -> int:
     for b, (user, positive) in enumerate(zip(batch.users, batch.positives, strict=True)):
         example = sequential.Example(b, user, positive, train.indptr[user], train.indptr[user + 1], True)
         promising = sweeping.most_promising(drawn.candidates[b], drawn.priors[b], rule, example, factors, x)
-        found += sweeping.sweep(promising, rule.over_all, example, factors, x)
+        found += sweeping.sweep(promising, rule.over, example, factors, x)
     return found
 
 

@@ -54,8 +54,8 @@ class PosteriorOptions(Options):
         "popularity", description="believed before scores are seen: popularity, flat, group or oracle"
     )
     column: str | None = Field(None, description="user column of the group prior; occupation, or the first there is")
-    cdf_over: Literal["unobserved", "all"] = Field(
-        "unobserved", description="the items over which F is counted: unobserved or all"
+    cdf_over: Literal["unobserved", "catalogue", "all"] = Field(
+        "unobserved", description="what F counts: unobserved items, those as a share of the catalogue, or all"
     )
 
 

@@ -19,6 +19,11 @@ def info(x_positive: float, x_candidate: float) -> float:
 
 
 @kernel
+def list_sizes(over, n_items, n_observed):  # type: ignore[no-untyped-def]
+    return n_items - n_observed * (not over.with_observed), n_items - n_observed * (not over.of_catalogue)
+
+
+@kernel
 def counted_cdf(count: float, n: int) -> float:
     return count / (n + 1)
 
