@@ -1,8 +1,8 @@
 """The search: one trial after another on validation data, kept by Optuna as they go.
 
-A trial depends on the seed, on the trials before it and on nothing else: its proposals come from a stream of its own, so
-that a search that was stopped goes on as if it had not been. The test part never enters: a trial is trained on a split
-whose test part *is* the validation part.
+A trial depends on the seed, on the trials before it and on nothing else: its proposals come from a stream of its own,
+so that a search that was stopped goes on as if it had not been. The test part never enters: a trial is trained on a
+split whose test part *is* the validation part.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ UNJUDGED: Final = 4  # trials before any is given up early
 WHICH: Final = "sampler"  # the parameter that names the family
 
 
-class _GivenUp(Exception):
+class _GivenUpError(Exception):
     """The trial lies below the median of those before it."""
 
 
@@ -109,9 +109,7 @@ class Search:
             self.study.enqueue_trial({WHICH: first.name, **usual})
         asked = self.study.ask()
         chosen = self._open[asked.suggest_categorical(WHICH, list(self._open))]
-        settings = {
-            key: _suggested(asked, _parameter(chosen, key), values) for key, values in chosen.ranges.items()
-        }
+        settings = {key: _suggested(asked, _parameter(chosen, key), values) for key, values in chosen.ranges.items()}
         return self._begun(asked, chosen, settings)
 
     def _begun(
@@ -137,7 +135,7 @@ class Search:
                 for epoch, value in same.curve.items():
                     asked.report(value, epoch)
                 state = TrialState.COMPLETE if same.state == "complete" else TrialState.PRUNED
-        except _GivenUp:
+        except _GivenUpError:
             state = TrialState.PRUNED
         except BayesnegError as error:  # diverged, say: a finding about the setting, not the end of the search
             asked.set_user_attr("failed", str(error))
@@ -160,7 +158,7 @@ class Search:
                 return
             asked.report(value, line["epoch"])
             if line["epoch"] < self.epochs and asked.should_prune():
-                raise _GivenUp
+                raise _GivenUpError
 
         fit(
             self.model,
@@ -216,7 +214,7 @@ def _study(folder: Path | None, plan: Mapping[str, Any], resume: bool) -> optuna
         study_name="tune",
         storage=InMemoryStorage() if journal is None else JournalStorage(JournalFileBackend(str(journal))),
         direction="maximize",
-        pruner=MedianPruner(n_startup_trials=UNJUDGED, n_warmup_steps=max(1, plan["epochs"] // 4)),
+        pruner=MedianPruner(n_startup_trials=UNJUDGED, n_warmup_steps=max(1, plan["epochs"] // 3)),
         load_if_exists=True,
     )
     for key, value in plan.items():
