@@ -80,3 +80,6 @@ def _show_trials(tuning: Tuning) -> None:
     ended = [trial.state for trial in tuning.trials]
     counts = f"{len(ended)} trials, {ended.count('pruned')} given up early, {ended.count('failed')} failed"
     show_table(f"search on validation data: {counts}", ("setting", tuning.advice.key, "trial", "epochs"), rows)
+    for trial in tuning.trials:
+        if trial.state == "failed":
+            say(f"trial {trial.number}, {trial.label}, failed: {trial.why}")
