@@ -39,14 +39,16 @@ def advise(records: Sequence[RunRecord], simpler: Collection[str]) -> Advice:
     else:
         label = max(as_good, key=lambda rival: validation[rival])
         text = _as_good(favourite, as_good, label, key)
-    return Advice(label, favourite, key, text, evidence, validation, test)
+    return Advice(label, favourite, key, text + _unfinished(groups), evidence, validation, test)
 
 
 def _won(favourite: str, evidence: Sequence[Evidence], is_simple: bool, key: str) -> str:
     if is_simple:
         return f"Use {favourite}: it is the simplest here, and nothing that was tuned is better on validation data."
     against = "; ".join(_against(each) for each in evidence if each.is_simpler)
-    return f"Use {favourite}: it is best on validation data, and on test data clearly better in {key} than {against}."
+    equals = [each.rival for each in evidence if not each.is_simpler and not each.difference.is_clear]
+    text = f"Use {favourite}: it is best on validation data, and on test data clearly better in {key} than {against}."
+    return text + (f" Not distinguishable from it on test data: {'; '.join(equals)}." if equals else "")
 
 
 def _as_good(favourite: str, as_good: Mapping[str, Evidence], label: str, key: str) -> str:
@@ -70,6 +72,18 @@ def _range(difference: Difference) -> str:
 
 def _loses(found: Paired) -> bool:
     return found.is_clear and found.mean < 0
+
+
+def _unfinished(groups: Mapping[str, Sequence[RunRecord]]) -> str:
+    """A warning where most runs were best at their very last epoch: more epochs might turn the verdict."""
+    rising = [
+        label
+        for label, runs in groups.items()
+        if len(runs[0].epochs) > 1 and 2 * sum(run.reported_epoch == len(run.epochs) for run in runs) > len(runs)
+    ]
+    if not rising:
+        return ""
+    return f" Still rising at the last epoch, so that more epochs may change this: {'; '.join(rising)}."
 
 
 def _judged_by(record: RunRecord) -> str:

@@ -8,7 +8,7 @@ split whose test part *is* the validation part.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 JOURNAL: Final = "search.jsonl"
 RANDOM: Final = 8  # trials before Optuna's model of what is good proposes any
 UNJUDGED: Final = 4  # trials before any is given up early
-WHICH: Final = "sampler"  # the parameter that names the family
+ATTEMPTS: Final = 40  # to find a setting that was not tried, the last of them at random
 
 
 class _GivenUpError(Exception):
@@ -63,16 +63,19 @@ class Search:
     study: optuna.Study
 
     def run(self, n_trials: int, bar: SearchBar) -> list[Trial]:
-        """Trials until there are so many; those that are there already count."""
+        """Trials until there are so many, or nothing new is left to try; those that are there already count."""
         from optuna.trial import TrialState
 
         for stale in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             self.study.tell(stale.number, state=TrialState.FAIL)  # its process was killed
         self._show(bar)
-        while len(done := self.trials()) < min(n_trials, self._most):
-            asked, spec = self._propose(len(done))
+        while len(done := self.trials()) < n_trials:
+            found = self._propose({trial.sampler for trial in done}, len(done))
+            if found is None:
+                break
+            asked, spec = found
             try:
-                self._try(asked, spec, done, bar)
+                self._try(asked, spec, bar)
             except BaseException:
                 self.study.tell(asked, state=TrialState.FAIL)  # it does not count and will be tried again
                 raise
@@ -85,63 +88,56 @@ class Search:
         ended = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
         return [_trial(number, frozen) for number, frozen in enumerate(ended, 1)]
 
-    @property
-    def _most(self) -> float:
-        """Without anything to search, each sampler is tried once."""
-        return float("inf") if self._open else len(self.families)
-
-    @property
-    def _open(self) -> dict[str, Family]:
-        return {each.name: each for each in self.families if each.ranges}
-
-    def _propose(self, n_done: int) -> tuple[optuna.Trial, SamplerSpec]:
-        """The first trials are every sampler at its usual setting; Optuna proposes the others."""
-        from optuna.samplers import TPESampler
+    def _propose(self, known: Collection[str], n_done: int) -> tuple[optuna.Trial, SamplerSpec] | None:
+        """A setting that is not known yet: of every sampler the usual one first, then what Optuna proposes."""
         from optuna.trial import TrialState
 
-        seed = int(stream(self.seed, "search", n_done).integers(2**31))
-        self.study.sampler = TPESampler(seed=seed, n_startup_trials=RANDOM)
-        first = self.families[n_done] if n_done < len(self.families) else None
-        if first is not None and not first.ranges:
-            return self._begun(self.study.ask(), first, {})
-        if first is not None and not self.study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
-            usual = {_parameter(first, key): value for key, value in first.usual.items()}
-            self.study.enqueue_trial({WHICH: first.name, **usual})
-        asked = self.study.ask()
-        chosen = self._open[asked.suggest_categorical(WHICH, list(self._open))]
-        settings = {key: _suggested(asked, _parameter(chosen, key), values) for key, values in chosen.ranges.items()}
-        return self._begun(asked, chosen, settings)
+        family = self._turn(n_done)
+        for attempt in range(ATTEMPTS if family is not None else 0):
+            assert family is not None
+            asked = self._asked(family, n_done, attempt)
+            settings = {key: _suggested(asked, _parameter(family, key), family.ranges[key]) for key in family.ranges}
+            spec = family.at(settings)
+            if spec.written not in known:
+                for key, value in (("sampler", spec.written), ("label", spec.label), ("family", family.name)):
+                    asked.set_user_attr(key, value)
+                return asked, spec
+            self.study.tell(asked, state=TrialState.FAIL)  # it would come out the same
+        return None
 
-    def _begun(
-        self, asked: optuna.Trial, chosen: Family, settings: Mapping[str, Any]
-    ) -> tuple[optuna.Trial, SamplerSpec]:
-        spec = chosen.at(settings)
-        for key, value in (("sampler", spec.written), ("label", spec.label), ("family", chosen.name)):
-            asked.set_user_attr(key, value)
-        return asked, spec
+    def _turn(self, n_done: int) -> Family | None:
+        """Whose turn it is: each sampler once, then as often as it has settings to search; None if none has any."""
+        if n_done < len(self.families):
+            return self.families[n_done]
+        turns = [each for each in self.families for _ in each.ranges]
+        return turns[(n_done - len(self.families)) % len(turns)] if turns else None
 
-    def _try(self, asked: optuna.Trial, spec: SamplerSpec, done: Sequence[Trial], bar: SearchBar) -> None:
-        """Train, or take the numbers of an earlier trial of the same setting, which would come out the same."""
+    def _asked(self, family: Family, n_done: int, attempt: int) -> optuna.Trial:
+        from optuna.samplers import RandomSampler, TPESampler
+        from optuna.trial import TrialState
+
+        seed = int(stream(self.seed, "search", n_done, attempt).integers(2**31))
+        modelled = attempt < ATTEMPTS // 4  # the best places may all be known: then any other
+        self.study.sampler = TPESampler(seed=seed, n_startup_trials=RANDOM) if modelled else RandomSampler(seed)
+        waiting = self.study.get_trials(deepcopy=False, states=(TrialState.WAITING,))
+        if n_done < len(self.families) and attempt == 0 and not waiting:
+            self.study.enqueue_trial({_parameter(family, key): value for key, value in family.usual.items()})
+        return self.study.ask()
+
+    def _try(self, asked: optuna.Trial, spec: SamplerSpec, bar: SearchBar) -> None:
         from optuna.trial import TrialState
 
         started = time.perf_counter()
-        same = next((trial for trial in done if trial.sampler == spec.written), None)
         state = TrialState.COMPLETE
         try:
-            if same is None:
-                self._train(asked, spec, bar)
-            else:
-                asked.set_user_attr("why", f"as trial {same.number}")
-                for epoch, value in same.curve.items():
-                    asked.report(value, epoch)
-                state = TrialState.COMPLETE if same.state == "complete" else TrialState.PRUNED
+            self._train(asked, spec, bar)
         except _GivenUpError:
             state = TrialState.PRUNED
         except BayesnegError as error:  # diverged, say: a finding about the setting, not the end of the search
             asked.set_user_attr("failed", str(error))
             state = TrialState.PRUNED
         asked.set_user_attr("seconds", time.perf_counter() - started)
-        best = max(self._curve(asked).values(), default=None) if state == TrialState.COMPLETE else None
+        best = max(self._curve(asked).values()) if state == TrialState.COMPLETE else None
         self.study.tell(asked, best, state=state)
         self._show(bar)
 
@@ -260,5 +256,5 @@ def _trial(number: int, frozen: optuna.trial.FrozenTrial) -> Trial:
         state=state,
         curve=dict(sorted(frozen.intermediate_values.items())),
         seconds=own["seconds"],
-        why=own.get("failed", own.get("why", "")),
+        why=own.get("failed", ""),
     )

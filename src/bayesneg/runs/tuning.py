@@ -24,7 +24,7 @@ class Trial:
     state: State
     curve: Mapping[int, float]  # epoch → validation NDCG
     seconds: float = 0.0
-    why: str = ""  # it failed, or was not trained
+    why: str = ""  # it failed
 
     @property
     def value(self) -> float | None:
