@@ -43,7 +43,7 @@ EVERY: Final = "every value that the setting's options name"
 Range = Between | WholeBetween | Among
 SPACE: Final[Mapping[str, Range | str]] = {
     "candidates": WholeBetween(2, 40),  # m
-    "weight": Between(0.5, 50.0),  # λ
+    "weight": Between(0.5, 100.0),  # λ
     "prior": EVERY,
     "likelihood": EVERY,
     "power": Between(0.1, 1.0),
