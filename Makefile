@@ -44,9 +44,9 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet -c constraints.txt -e .
 	@touch $@
 
-# the tests cover the torch models as well
+# the tests cover the torch models and the search as well
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,torch]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,torch,tune]'
 	@touch $@
 
 $(VENV)/.installed-%: $(VENV)/.installed

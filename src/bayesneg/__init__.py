@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bayesneg.errors import BayesnegError as BayesnegError
     from bayesneg.evaluation.ranking import evaluate as evaluate
     from bayesneg.experiments.compare import compare as compare
+    from bayesneg.experiments.tune import tune as tune
     from bayesneg.interfaces import NO_NEGATIVE as NO_NEGATIVE
     from bayesneg.interfaces import Batch as Batch
     from bayesneg.interfaces import NegativeSampler as NegativeSampler
@@ -65,6 +66,7 @@ _HOMES = {
     "bayesneg.errors": ("BayesnegError",),
     "bayesneg.evaluation.ranking": ("evaluate",),
     "bayesneg.experiments.compare": ("compare",),
+    "bayesneg.experiments.tune": ("tune",),
     "bayesneg.interfaces": ("NO_NEGATIVE", "Batch", "NegativeSampler", "Prior"),
     "bayesneg.models.lightgcn": ("LightGCN", "TorchMF"),
     "bayesneg.models.mf": ("MF",),

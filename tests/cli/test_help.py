@@ -19,7 +19,7 @@ COMMANDS = [
     ["data", "get"],
     ["data", "describe"],
 ]
-HEAVY = ("numba", "polars", "matplotlib", "torch", "scipy")
+HEAVY = ("numba", "polars", "matplotlib", "torch", "scipy", "optuna")
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -14,7 +14,10 @@ from bayesneg.cli.groups import command
 from bayesneg.cli.interrupt import resumable, say_interrupted
 from bayesneg.cli.output import say, show_json
 from bayesneg.cli.tables import show_comparison, show_quality, show_run
+from bayesneg.cli.tuning import present, train_command
 from bayesneg.errors import InputError
+
+TRIALS: Final = 25  # of a search
 
 
 @command
@@ -96,6 +99,19 @@ def compare(
             rich_help_panel=opt.TRAINING,
         ),
     ] = "rns,dns,bns",
+    tune: Annotated[
+        bool,
+        typer.Option(
+            "--tune",
+            help="first search the settings that were not given on validation data, then compare the best of each "
+            "sampler and say what to use; needs the extra tune",
+            rich_help_panel=opt.TUNING,
+        ),
+    ] = False,
+    trials: Annotated[
+        int | None,
+        typer.Option(help="with --tune: settings to try", show_default="25", rich_help_panel=opt.TUNING),
+    ] = None,
     seeds: Annotated[int, typer.Option(help="runs per sampler, seeds 0, 1, …", rich_help_panel=opt.TRAINING)] = 5,
     settings: opt.Settings = None,
     model: opt.Model = "mf",
@@ -121,39 +137,57 @@ def compare(
       bayesneg compare synthetic --samplers rns,dns,bns --seeds 3 --epochs 40
       bayesneg compare ml-100k --samplers rns,bns,my.py:Mine --set dim=64
       bayesneg compare clicks.csv --samplers dns,dns:candidates=5 --out runs
+      bayesneg compare clicks.csv --tune --trials 40 --out tuned
     """
     from bayesneg.experiments.compare import compare as run_all
+    from bayesneg.experiments.search_space import baseline_models
     from bayesneg.experiments.spec import build_model, parse_samplers, sort_settings, with_device
+    from bayesneg.experiments.tune import tune as search
     from bayesneg.report.html import write_report
 
     if resume and out is None:
         raise InputError("--resume needs --out, the folder of the runs to go on with")
+    if trials is not None and not tune:
+        raise InputError("--trials goes with --tune; add --tune, or drop --trials")
     opt.check_file(report, "--report")
     for_model, specs = sort_settings(settings or (), model, parse_samplers(samplers))
-    built = build_model(model, with_device(for_model, model, device))
+    for_model = with_device(for_model, model, device)
+    built = build_model(model, for_model)
     labels = [spec.label for spec in specs]
     if twice := {label for label in labels if labels.count(label) > 1}:
         raise InputError(f"--samplers has {min(twice)} twice; give each once, or with other settings")
     selection = splitting.selection
+    if tune and selection == "last":
+        raise InputError("--tune chooses on validation data, the epoch as well; drop --select last")
     split = splitting.split(reading)
+    how: dict[str, Any] = {
+        "model": built,
+        "seeds": seeds,
+        "epochs": epochs,
+        "evaluate_every": evaluate_every,
+        "jobs": jobs,
+        "out": out,
+        "resume": resume,
+        "progress": not quiet,
+    }
     try:
         with redirect_stdout(sys.stderr):
-            records = run_all(
-                split,
-                {spec.label: spec.build(split) for spec in specs},
-                model=built,
-                seeds=seeds,
-                epochs=epochs,
-                select=selection,
-                evaluate_every=evaluate_every,
-                jobs=jobs,
-                out=out,
-                resume=resume,
-                progress=not quiet,
-            )
+            if tune:
+                baselines = baseline_models()
+                tuning = search(split, specs, baselines=baselines, trials=TRIALS if trials is None else trials, **how)
+            else:
+                records = run_all(split, {spec.label: spec.build(split) for spec in specs}, select=selection, **how)
     except KeyboardInterrupt:
         say_interrupted(out)
         raise
+    if tune:
+        trained = (
+            {"model": tuning.advice.label.lower()}
+            if tuning.advice.label in baselines
+            else {"model": model, "settings": for_model, "sampler": tuning.written, "epochs": epochs}
+        )
+        present(tuning, train_command(reading, splitting, **trained), report=report, out=out, json=json)
+        return
     written = write_report(records, report)
     if json:
         runs = [record.to_dict() for record in records]

@@ -120,6 +120,15 @@ class SamplerSpec:
         return f"{name} ({settings})" if settings else name
 
     @property
+    def written(self) -> str:
+        """As :meth:`parse` takes it.
+
+        >>> SamplerSpec("dns", {"candidates": "5"}).written
+        'dns:candidates=5'
+        """
+        return ":".join((self.name, *(f"{key}={value}" for key, value in self.settings.items())))
+
+    @property
     def fixed(self) -> set[str]:
         """What was given with the sampler, or is what its name means."""
         return {*self.settings, *(() if is_own(self.name) else SAMPLERS[self.name].presets)}

@@ -30,7 +30,7 @@ def _cost(groups: Sequence[Group], key: str, *, prefix: str) -> Markup:
     ends = _listed((member.marked_name, final_estimate(member, key).mean, median_seconds(member)) for member in groups)
     name = f"{metric_name(key)} against training time"
     caption = "Further up recommends better, further left trains faster. Seconds depend on the machine."
-    return _figure(plots.cost_map(groups, key, prefix=prefix), prefix, name, caption, ends)
+    return figure(plots.cost_map(groups, key, prefix=prefix), prefix, name, caption, ends)
 
 
 def _final(groups: Sequence[Group], key: str, *, prefix: str) -> Markup:
@@ -38,7 +38,7 @@ def _final(groups: Sequence[Group], key: str, *, prefix: str) -> Markup:
     several = any(len(member.runs) > 1 for member in groups)
     better = " Further right is better." if is_better_higher(key) else ""
     caption = f"Mean and 95% interval.{better}{' Strokes: the single seeds.' if several else ''}"
-    return _figure(plots.dots(groups, key, prefix=prefix), prefix, f"Final {metric_name(key)}", caption, ends)
+    return figure(plots.dots(groups, key, prefix=prefix), prefix, f"Final {metric_name(key)}", caption, ends)
 
 
 def validation_figures(groups: Sequence[Group], key: str | None, *, prefix: str) -> Iterator[Markup]:
@@ -59,7 +59,7 @@ def quality_figures(groups: Sequence[Group], *, prefix: str) -> Iterator[Markup]
     placed = [member for member in groups if is_number(_last(member, "tnr")) and is_number(_last(member, "inf"))]
     if len(placed) > 1:
         ends = _listed((member.marked_name, _last(member, "tnr"), _last(member, "inf")) for member in groups)
-        yield _figure(
+        yield figure(
             plots.quality_map(groups, prefix=f"{prefix}-map"),
             f"{prefix}-map",
             "TNR against INF",
@@ -77,10 +77,11 @@ def _curve(
     slug = prefix + re.sub(r"\W*(\w+)", r"-\1", base_of(key))
     ends = _listed((member.marked_name, _last(member, key)) for member in groups)
     svg = plots.curves(groups, key, prefix=slug, name=name, expected=expected)
-    yield _figure(svg, slug, f"{name} over epochs", caption, ends)
+    yield figure(svg, slug, f"{name} over epochs", caption, ends)
 
 
-def _figure(svg: str, slug: str, title: str, caption: str, ends: str) -> Markup:
+def figure(svg: str, slug: str, title: str, caption: str, ends: str) -> Markup:
+    """A drawing with its title, a caption, and a description that ends in the numbers."""
     named = (
         element("title", {"id": f"{slug}-title"}, title),
         element("desc", {"id": f"{slug}-desc"}, f"{caption} At the end: {ends}."),
