@@ -12,6 +12,7 @@ negative. BNS picks the candidate of least sampling risk, info·(1 − (1+λ)·u
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal, Self
@@ -23,6 +24,7 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, CandidateDraw, Prior, RuleSampler
 from bayesneg.kernels.rules import Draws, LeastRisk, LeastRiskBySummary, MostUnbiased
+from bayesneg.sampling.belief import believed_unbias
 from bayesneg.sampling.candidates import (
     UniformDraw,
     candidate_count,
@@ -53,6 +55,9 @@ class _PosteriorSampler(RuleSampler):
         one_of("cdf_over", self.cdf_over, ("unobserved", "all"))
         object.__setattr__(self, "prior", as_prior(self.prior))
 
+    @abstractmethod
+    def rule(self, batch: Batch) -> LeastRisk | LeastRiskBySummary | MostUnbiased: ...
+
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> Self:
         return replace(self, prior=as_prior(self.prior).fit(train))
 
@@ -67,6 +72,9 @@ class _PosteriorSampler(RuleSampler):
         candidates, sizes = drawn_by(self.draw, batch, size)
         probabilities = probabilities_of(as_prior(self.prior), batch.users, candidates)
         return Draws(candidates, sizes, probabilities, no_numbers(len(sizes)))
+
+    def unbias(self, batch: Batch, items: np.ndarray) -> np.ndarray:
+        return believed_unbias(self.rule(batch), batch, items, probabilities_of(as_prior(self.prior), batch.users, items))
 
     @property
     def uses_test_labels(self) -> bool:
