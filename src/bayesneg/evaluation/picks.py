@@ -125,6 +125,4 @@ def hardness(batch: Batch, items: np.ndarray) -> np.ndarray:
 
 
 def _part(batch: Batch, mask: np.ndarray) -> Batch:
-    return replace(
-        batch, users=batch.users[mask], positives=batch.positives[mask], positions=batch.positions[mask]
-    )
+    return replace(batch, users=batch.users[mask], positives=batch.positives[mask], positions=batch.positions[mask])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -85,20 +85,22 @@ class Audit:
                 "seed": record.seed,
                 "epoch": line["epoch"],
                 "population": population,
-                "from": 1.0 - EDGES[place + 1],
-                "to": 1.0 - EDGES[place],
-                "n": n,
-                "called": called,
-                "were": true / n,
+                **row,
             }
             for record in self.records
             for line in record.epochs
             for population, key in RELIABILITY.items()
-            if key in line
-            for place, (n, called, true) in enumerate(zip(*(line[key][k] for k in ("n", "called", "true")), strict=True))
-            if n
+            for row in (_bins(line[key]) if key in line else ())
         ]
         return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _bins(table: Mapping[str, Sequence[float]]) -> Iterator[dict[str, float]]:
+    """The bins that have any belief, each between two values of unbias."""
+    for place, (n, called, true) in enumerate(zip(table["n"], table["called"], table["true"], strict=True)):
+        if n:
+            low, high = 1.0 - EDGES[place + 1], 1.0 - EDGES[place]
+            yield {"from": low, "to": high, "n": n, "called": called, "were": true / n}
 
 
 def audit(
@@ -156,10 +158,10 @@ def audit(
             record = cell.run(model or MF(), epochs, probes, partial(_show, advance, stop, cell.label))
             if place is None:
                 return record
-            line = ledger.Entry(key, cell.facts(), record).to_line()
+            written = ledger.Entry(key, cell.facts(), record).to_line()
             with lock:
-                ledger.append(place, line)
-            return ledger.Entry.from_line(line).record  # as it will be read when the audit goes on
+                ledger.append(place, written)
+            return ledger.Entry.from_line(written).record  # as it will be read when the audit goes on
 
         return Audit(in_threads([partial(one, cell) for cell in cells], at_once, stop))
 
@@ -209,10 +211,14 @@ class _Cell:
             raise
         record = run.record
         facts = {**record.data, "probes": probes}
-        return replace(record, dataset=self.name, data=facts, epochs=[_with_rates(line) for line in record.epochs])
+        return replace(record, dataset=self.name, data=facts, epochs=[self._with_rates(line) for line in record.epochs])
 
-
-def _with_rates(line: Mapping[str, Any]) -> dict[str, Any]:
-    """The line with the share of false negatives among all picks, by the truth where it is known."""
-    known = "_true" if "tnr_true" in line else ""
-    return {**line, "fn": 1.0 - line[f"tnr{known}"], "fn_uniform": 1.0 - line[f"tnr_uniform{known}"]}
+    def _with_rates(self, line: Mapping[str, Any]) -> dict[str, Any]:
+        """The line with shares: of false negatives among all picks, by the truth where it is known, and of skips."""
+        known = "_true" if "tnr_true" in line else ""
+        return {
+            **line,
+            "fn": 1.0 - line[f"tnr{known}"],
+            "fn_uniform": 1.0 - line[f"tnr_uniform{known}"],
+            "skipped_share": line["skipped"] / len(self.split.train),
+        }

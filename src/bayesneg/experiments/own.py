@@ -68,8 +68,8 @@ def own_prior(name: str) -> Prior | PriorFunction:
         return functions[own_name]
     if own_name not in own:
         raise InputError(
-            f"{path} has no prior {own_name!r}; it has: {', '.join((*own, *functions)) or 'none'} (a prior is a subclass "
-            "of bayesneg.Prior or a function of users and items, written prior=file.py:Name)"
+            f"{path} has no prior {own_name!r}; it has: {', '.join((*own, *functions)) or 'none'} (a prior is a "
+            "subclass of bayesneg.Prior or a function of users and items, written prior=file.py:Name)"
         )
     try:
         return own[own_name]()

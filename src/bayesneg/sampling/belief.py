@@ -23,8 +23,7 @@ def believed_unbias(rule: Weighing, batch: Batch, items: np.ndarray, p: np.ndarr
 
 def likelihood(rule: Weighing, batch: Batch, items: np.ndarray) -> np.ndarray:
     """F (B, m) as the rule has it: counted over the list, or read off the summaries."""
-    n = batch.train.n_items - (0 if rule.over_all else batch.train.counts[batch.users])  # (B,)
-    n = np.broadcast_to(n, batch.users.shape)[:, None]  # (B, 1)
+    n = batch.train.n_items - np.where(rule.over_all, 0, batch.train.counts[batch.users])[:, None]  # (B, 1)
     if isinstance(rule, LeastRiskBySummary):
         return reference.counted_cdf(n - np.minimum(_above(rule, batch, items), n - 1), n)
     train = batch.train

@@ -74,7 +74,8 @@ class _PosteriorSampler(RuleSampler):
         return Draws(candidates, sizes, probabilities, no_numbers(len(sizes)))
 
     def unbias(self, batch: Batch, items: np.ndarray) -> np.ndarray:
-        return believed_unbias(self.rule(batch), batch, items, probabilities_of(as_prior(self.prior), batch.users, items))
+        probabilities = probabilities_of(as_prior(self.prior), batch.users, items)
+        return believed_unbias(self.rule(batch), batch, items, probabilities)
 
     @property
     def uses_test_labels(self) -> bool:
