@@ -209,14 +209,10 @@ def _show_beliefs(study: Study) -> None:
     from bayesneg.report.audit_rows import measured
     from bayesneg.report.names import number
 
-    rows = [
-        (
-            member.marked_name,
-            mean_text(measured(member, "ece")),
-            *(number(measured(member, key).mean) for key in BELIEF),
-        )
-        for member in study.believers
-    ]
+    rows = []
+    for member in study.believers:
+        means = [number(measured(member, key).mean) for key in BELIEF]
+        rows.append((member.marked_name, mean_text(measured(member, "ece")), *means))
     title = f"{study.name}: is unbias calibrated, last epoch"
     show_table(title, ("sampler", "calibration error", *BELIEF.values()), rows)
 

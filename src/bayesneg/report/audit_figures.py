@@ -48,12 +48,10 @@ def of_beliefs(study: Study, prefix: str) -> Iterator[Markup]:
         slug = f"{prefix}-{population}"
         which = "ece" if population == "picked" else "candidates_ece"
         ends = listed((f"error of {member.marked_name}", measured(member, which).mean) for member in study.believers)
-        caption = (
-            "Above the dotted line: more false negatives than the sampler believes. Last five epochs, both axes log."
-        )
-        drawn = audit_plots.reliability(study.believers, key, prefix=slug)
+        caption = "Above the dotted line: more false negatives than believed. The last five epochs; both axes are log."
+        drawn = audit_plots.reliability(study.groups, key, prefix=slug)  # all, so that each keeps its colour
         yield figure(drawn, slug, titles[population], caption, ends)
-    yield from _curve(study.believers, "ece", prefix, None)
+    yield from _curve(study.groups, "ece", prefix, None)
 
 
 def _curve(groups: Sequence[Group], key: str, prefix: str, expected: str | None) -> Iterator[Markup]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter, PercentFormatter
 
 from bayesneg.evaluation.cohorts import COHORTS
 from bayesneg.report.audit_rows import UNIFORM, Study, bins, deciles, measured, short_names
@@ -110,6 +110,9 @@ def reliability(groups: Sequence[Group], key: str, *, prefix: str) -> str:
         axes.set_xlim(FLOOR * 0.8, 1.25)
         axes.set_ylim(FLOOR * 0.8, 1.25)
         axes.plot([FLOOR, 1], [FLOOR, 1], color=GREY, linestyle=":", linewidth=1.4)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(FuncFormatter(lambda share, _: f"{share:.4g}"))
+            axis.set_minor_formatter(NullFormatter())
         axes.set_xlabel("called a false negative with probability (1 − unbias)")
         axes.set_ylabel("share that was one")
         label_ends(axes, labels)
