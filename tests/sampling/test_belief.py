@@ -28,10 +28,8 @@ def world(sampler):
 
 def test_unbias_by_hand():
     train = interactions([[0], [0, 1]], 4)
-    batch = batch_of(
-        train, fixed_scorer(np.array([[9.0, 1.0, 3.0, 2.0], [0.0, 9.0, 1.0, 1.0]])), stream(0, "x"), size=1
-    )
-    batch = type(batch)(np.array([0, 1]), np.array([0, 0]), np.array([0, 1]), 1, train, batch.scorer, batch.rng)
+    scorer = fixed_scorer(np.array([[9.0, 1.0, 3.0, 2.0], [0.0, 9.0, 1.0, 1.0]]))
+    batch = bn.Batch(np.array([0, 1]), np.array([0, 0]), np.array([0, 1]), 1, train, scorer, stream(0, "draws"))
     sampler = bn.BNS(prior=bn.ItemPrior(np.array([0.5, 0.1, 0.2, 0.3]))).prepare(train, rng=stream(0, "memory"))
     # user 0: items 1, 2, 3 are unobserved, with F 1/4, 3/4, 2/4; user 1: items 2 and 3 tie, with F 2/3 each
     F = np.array([[0.25, 0.75], [2 / 3, 2 / 3]])
