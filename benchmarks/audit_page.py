@@ -90,9 +90,10 @@ def _about(found: Sequence[Study]) -> str:
     seeds = sorted({member.seeds for study in found for member in study.groups})
     data = run.data
     return (
-        f"The small matrix of KuaiRec is fully observed: {data['n_users']:,} users, {data['n_items']:,} videos, and for "
-        "every pair it is known whether the user watched more than twice over. A share of each user's positives is "
-        "hidden from training; these are all the false negatives there are, so every rate below is the true one. "
+        f"In the small matrix of KuaiRec {data['n_users']:,} users watched nearly every one of {data['n_items']:,} "
+        "videos, so for each pair it is known whether the user likes it (watched it more than twice over). A share of "
+        "each user's positives is hidden from training; these are all the false negatives there are, and every rate "
+        "below is the true one. "
         f"{run.model}, {run.epochs[-1]['epoch']} epochs, numbers of the last; seeds "
         f"{joined(', '.join(map(str, own)) for own in seeds)}; ± is half of the 95% interval over seeds."
     )
