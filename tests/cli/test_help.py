@@ -12,6 +12,7 @@ from bayesneg.experiments.spec import MODELS, SAMPLERS
 COMMANDS = [
     ["train"],
     ["compare"],
+    ["audit"],
     ["evaluate"],
     ["recommend"],
     ["report"],

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
+from bayesneg.experiments.own import PriorFunction, is_own, own_prior
 from bayesneg.interfaces import Model, NegativeSampler, Prior
 from bayesneg.models.lightgcn import LightGCN, TorchMF
 from bayesneg.models.mf import MF
@@ -73,7 +74,9 @@ def _with_prior(settings: dict[str, Any], split: Split) -> dict[str, Any]:
     return settings if kind is None else {**settings, "prior": _prior(kind, column, split)}
 
 
-def _prior(kind: str, column: str | None, split: Split) -> Prior:
+def _prior(kind: str, column: str | None, split: Split) -> Prior | PriorFunction:
+    if is_own(kind):
+        return own_prior(kind)
     if kind == "flat":
         return FlatPrior()
     if kind == "oracle":

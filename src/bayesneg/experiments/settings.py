@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bayesneg.errors import InputError
 
 Settings = Mapping[str, Any]
+OwnName = Annotated[str, Field(pattern=r"\.py:")]  # of something in a file of the user's own
 
 
 class Options(BaseModel):
@@ -50,8 +51,8 @@ class SRNSOptions(Options):
 
 class PosteriorOptions(Options):
     candidates: int | Literal["all"] = Field(5, description="uniform candidates per example, or all")
-    prior: Literal["popularity", "flat", "group", "oracle"] = Field(
-        "popularity", description="believed before scores are seen: popularity, flat, group or oracle"
+    prior: Literal["popularity", "flat", "group", "oracle"] | OwnName = Field(
+        "popularity", description="believed before scores are seen: popularity, flat, group, oracle or file.py:Class"
     )
     column: str | None = Field(None, description="user column of the group prior; occupation, or the first there is")
     cdf_over: Literal["unobserved", "catalogue", "all"] = Field(

@@ -89,10 +89,12 @@ class SamplerSpec:
 
         >>> SamplerSpec.parse("DNS:candidates=5")
         SamplerSpec(name='dns', settings={'candidates': '5'})
+        >>> SamplerSpec.parse("bns:prior=my.py:Wary:candidates=8").settings
+        {'prior': 'my.py:Wary', 'candidates': '8'}
         """
-        name, *rest = (part.strip() for part in text.strip().split(":"))
+        name, *rest = (part.strip() for part in re.split(r"(?<!\.py):", text.strip()))  # file.py:Class stays one
         if is_own(name):
-            return cls(f"{name}:{rest[0] if rest else ''}", assignments(rest[1:], name))
+            return cls(name if ":" in name else f"{name}:", assignments(rest, name))
         check_known(name.lower(), SAMPLERS, "sampler")
         return cls(name.lower(), assignments(rest, f"sampler {name}"))
 

@@ -12,6 +12,7 @@ negative. BNS picks the candidate of least sampling risk, info·(1 − (1+λ)·u
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal, Self
@@ -32,6 +33,7 @@ from bayesneg.kernels.rules import (
     MostUnbiased,
     Population,
 )
+from bayesneg.sampling.belief import believed_unbias
 from bayesneg.sampling.candidates import (
     UniformDraw,
     candidate_count,
@@ -63,6 +65,9 @@ class _PosteriorSampler(RuleSampler):
         one_of("cdf_over", self.cdf_over, tuple(POPULATIONS))
         object.__setattr__(self, "prior", as_prior(self.prior))
 
+    @abstractmethod
+    def rule(self, batch: Batch) -> LeastRisk | LeastRiskBySummary | MostUnbiased: ...
+
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> Self:
         return replace(self, prior=as_prior(self.prior).fit(train))
 
@@ -77,6 +82,10 @@ class _PosteriorSampler(RuleSampler):
         candidates, sizes = drawn_by(self.draw, batch, size)
         probabilities = probabilities_of(as_prior(self.prior), batch.users, candidates)
         return Draws(candidates, sizes, probabilities, no_numbers(len(sizes)))
+
+    def unbias(self, batch: Batch, items: np.ndarray) -> np.ndarray:
+        probabilities = probabilities_of(as_prior(self.prior), batch.users, items)
+        return believed_unbias(self.rule(batch), batch, items, probabilities)
 
     @property
     def population(self) -> Population:
