@@ -21,13 +21,14 @@ from bayesneg.errors import InputError
 def train(
     *,
     sampler: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="NAME",
+            show_default="bns",
             help="rns, pns, aobpr, dns, srns, bns and its variants, or file.py:Class; all are listed below",
             rich_help_panel=opt.TRAINING,
         ),
-    ] = "bns",
+    ] = None,
     settings: opt.Settings = None,
     model: opt.Model = "mf",
     device: opt.Device = None,
@@ -50,29 +51,36 @@ def train(
       bayesneg train synthetic --sampler bns --epochs 30
       bayesneg train ml-100k --set candidates=10 --out runs/bns
       bayesneg train ml-100k --model lightgcn --device cuda
+      bayesneg train ml-100k --model ease --set l2=500
       bayesneg train clicks.csv --user-column customer --sampler dns --json
     """
-    from bayesneg.experiments.spec import SamplerSpec, build_model, sort_settings, with_device
+    from bayesneg.experiments.spec import BASELINES, SamplerSpec, build_model, labelled, sort_settings, with_device
     from bayesneg.progress import epoch_bar
     from bayesneg.training import fit
 
     if resume and out is None:
         raise InputError("--resume needs --out, the folder of the run to go on with")
-    for_model, (spec,) = sort_settings(settings or (), model, [SamplerSpec.parse(sampler)])
+    is_baseline = model in BASELINES
+    if is_baseline and sampler is not None:
+        raise InputError(f"model {model} samples no negatives; drop --sampler")
+    parsed = [] if is_baseline else [SamplerSpec.parse(sampler or "bns")]
+    for_model, specs = sort_settings(settings or (), model, parsed)
+    label = specs[0].label if specs else labelled(model.upper(), for_model)
     built = build_model(model, with_device(for_model, model, device))
     selection = splitting.selection
     split = splitting.split(reading)
+    n_epochs = 1 if is_baseline else epochs
     # what a sampler of the user's own prints must not mix with --json
-    with redirect_stdout(sys.stderr), resumable(out) as stopping, epoch_bar(not quiet, spec.label, epochs) as show:
+    with redirect_stdout(sys.stderr), resumable(out) as stopping, epoch_bar(not quiet, label, n_epochs) as show:
         run = fit(
             built,
             split,
-            spec.build(split),
-            epochs=epochs,
+            specs[0].build(split) if specs else None,
+            epochs=n_epochs,
             seed=seed,
             select=selection,
             evaluate_every=evaluate_every,
-            label=spec.label,
+            label=label,
             out=out,
             resume=resume,
             progress=stopping(show),
@@ -96,6 +104,14 @@ def compare(
             rich_help_panel=opt.TRAINING,
         ),
     ] = "rns,dns,bns",
+    baselines: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="models without sampler to show beside: popularity, item-knn, ease, als; settings after colons",
+            rich_help_panel=opt.TRAINING,
+        ),
+    ] = None,
     seeds: Annotated[int, typer.Option(help="runs per sampler, seeds 0, 1, …", rich_help_panel=opt.TRAINING)] = 5,
     settings: opt.Settings = None,
     model: opt.Model = "mf",
@@ -121,14 +137,25 @@ def compare(
       bayesneg compare synthetic --samplers rns,dns,bns --seeds 3 --epochs 40
       bayesneg compare ml-100k --samplers rns,bns,my.py:Mine --set dim=64
       bayesneg compare clicks.csv --samplers dns,dns:candidates=5 --out runs
+      bayesneg compare ml-100k --samplers rns,bns --baselines popularity,ease:l2=500
     """
     from bayesneg.experiments.compare import compare as run_all
-    from bayesneg.experiments.spec import build_model, parse_samplers, sort_settings, with_device
+    from bayesneg.experiments.spec import (
+        BASELINES,
+        build_model,
+        parse_baselines,
+        parse_samplers,
+        sort_settings,
+        with_device,
+    )
     from bayesneg.report.html import write_report
 
     if resume and out is None:
         raise InputError("--resume needs --out, the folder of the runs to go on with")
     opt.check_file(report, "--report")
+    if model in BASELINES:
+        raise InputError(f"model {model} samples no negatives; compare shows it with --baselines {model}")
+    beside = parse_baselines(baselines or "")
     for_model, specs = sort_settings(settings or (), model, parse_samplers(samplers))
     built = build_model(model, with_device(for_model, model, device))
     labels = [spec.label for spec in specs]
@@ -142,6 +169,7 @@ def compare(
                 split,
                 {spec.label: spec.build(split) for spec in specs},
                 model=built,
+                baselines=beside,
                 seeds=seeds,
                 epochs=epochs,
                 select=selection,

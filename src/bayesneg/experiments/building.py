@@ -12,6 +12,7 @@ from typing import Any, Final
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Model, NegativeSampler, Prior
+from bayesneg.models.baselines import ALS, EASE, ItemKNN, Popularity
 from bayesneg.models.lightgcn import LightGCN, TorchMF
 from bayesneg.models.mf import MF
 from bayesneg.sampling.aobpr import AOBPR
@@ -98,4 +99,12 @@ _SAMPLERS: Final[dict[str, Build]] = {
     "posterior": _posterior,
     "warm-start": _warm_start,
 }
-MODEL_KINDS: Final[dict[str, Callable[..., Model]]] = {"mf": MF, "lightgcn": LightGCN, "torch-mf": TorchMF}
+MODEL_KINDS: Final[dict[str, Callable[..., Model]]] = {
+    "mf": MF,
+    "lightgcn": LightGCN,
+    "torch-mf": TorchMF,
+    "popularity": Popularity,
+    "item-knn": ItemKNN,
+    "ease": EASE,
+    "als": ALS,
+}
