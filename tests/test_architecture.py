@@ -15,9 +15,10 @@ SOURCE = Path(__file__).parent.parent / "src" / "bayesneg"
 MAY_IMPORT = {
     "data": {"kernels"},
     "kernels": set(),
+    "linear": {"data", "kernels"},
     "interfaces": {"data", "kernels"},
-    "sampling": {"interfaces", "data", "kernels"},
-    "models": {"interfaces", "data", "kernels"},
+    "sampling": {"interfaces", "data", "kernels", "linear"},
+    "models": {"interfaces", "data", "kernels", "linear"},
     "evaluation": {"interfaces", "data", "kernels"},
     "progress": set(),
     "runs": {"interfaces", "data", "models", "evaluation"},

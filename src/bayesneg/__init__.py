@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from bayesneg.interfaces import Batch as Batch
     from bayesneg.interfaces import NegativeSampler as NegativeSampler
     from bayesneg.interfaces import Prior as Prior
+    from bayesneg.models.baseline import Baseline as Baseline
+    from bayesneg.models.baselines import ALS as ALS
+    from bayesneg.models.baselines import EASE as EASE
+    from bayesneg.models.baselines import ItemKNN as ItemKNN
+    from bayesneg.models.baselines import Popularity as Popularity
     from bayesneg.models.lightgcn import LightGCN as LightGCN
     from bayesneg.models.lightgcn import TorchMF as TorchMF
     from bayesneg.models.mf import MF as MF
@@ -73,6 +78,8 @@ _HOMES = {
     "bayesneg.experiments.compare": ("compare",),
     "bayesneg.experiments.tune": ("tune",),
     "bayesneg.interfaces": ("NO_NEGATIVE", "Batch", "NegativeSampler", "Prior"),
+    "bayesneg.models.baseline": ("Baseline",),
+    "bayesneg.models.baselines": ("ALS", "EASE", "ItemKNN", "Popularity"),
     "bayesneg.models.lightgcn": ("LightGCN", "TorchMF"),
     "bayesneg.models.mf": ("MF",),
     "bayesneg.models.own": ("TorchModel",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
@@ -31,15 +31,15 @@ def epoch_bar(progress: bool | Show, label: str, epochs: int, *, done: int = 0) 
 
 
 @contextmanager
-def cell_bars(progress: bool, labels: Sequence[str], epochs: int) -> Iterator[Callable[[str, dict[str, Any]], None]]:
-    """One bar per label, each of ``epochs`` epochs over all its seeds; safe to call from several threads."""
+def cell_bars(progress: bool, epochs: Mapping[str, int]) -> Iterator[Callable[[str, dict[str, Any]], None]]:
+    """One bar per label, of its ``epochs`` over all its seeds; safe to call from several threads."""
     if not progress:
         yield lambda label, line: None
     elif not sys.stderr.isatty():
-        yield Log(dict.fromkeys(labels, epochs), say_done=True).advance
+        yield Log(dict(epochs), say_done=True).advance
     else:
         with _bars() as display:
-            tasks = {label: display.add_task(label, total=epochs, last="") for label in labels}
+            tasks = {label: display.add_task(label, total=total, last="") for label, total in epochs.items()}
             yield lambda label, line: display.update(tasks[label], advance=1, last=last_numbers(line))
 
 

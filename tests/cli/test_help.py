@@ -35,7 +35,7 @@ def test_the_help_of_every_command_shows_an_example_of_it(bayesneg, command):
 def test_the_help_shows_defaults(bayesneg):
     text = bayesneg("train", "--help").out
     assert "[default: 100]" in text
-    assert "[default: bns]" in text
+    assert "[default: (bns)]" in text
     assert "[default: (guessed)]" in text
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +10,6 @@ import pytest
 import bayesneg as bn
 from bayesneg.errors import InputError
 from bayesneg.experiments import search, search_space
-from bayesneg.interfaces import Sampled
-from bayesneg.models.embedding import EmbeddingScorer
 from worlds import random_interactions
 
 pytest.importorskip("optuna", reason="optuna is not installed (the extra 'tune')")
@@ -148,45 +146,12 @@ def test_a_setting_that_fails_is_a_finding_and_not_the_end(split, tmp_path):
     assert "Bad" not in found.best
 
 
-@dataclass(frozen=True)
-class MostPopular:
-    """A model that needs no sampler."""
-
-    shuffle = "once"
-
-    def start(self, train, *, rng):
-        return Counts(np.ones((train.n_users, 1), np.float32), train.popularity[:, None].astype(np.float32))
-
-
-class Counts(EmbeddingScorer):
-    def train_epoch(self, sampler, *, epoch, order, rng):
-        empty = np.empty(0, np.int32)
-        yield Sampled(empty, empty, empty.astype(np.float32))
-
-    def state_dict(self):
-        return {"items": self.items}
-
-    def load_state_dict(self, state):
-        pass
-
-    def is_finite(self):
-        return True
-
-    def frozen(self):
-        return self
-
-
 def test_a_baseline_is_judged_with_the_others_and_advised_where_it_is_better(split):
-    found = bn.tune(split, "rns", **{**FEW, "epochs": 1}, baselines={"POPULAR": MostPopular()})
+    found = bn.tune(split, "rns", **{**FEW, "epochs": 1}, baselines={"POPULAR": bn.Popularity()})
     labels = [record.label for record in found.records]
     assert labels == ["RNS", "RNS", "POPULAR", "POPULAR"]
     assert found.advice.label == "POPULAR"  # one epoch from random vectors learns next to nothing
-    assert found.model == MostPopular()
-
-
-def test_baselines_join_by_the_names_of_their_models(monkeypatch):
-    monkeypatch.setitem(search_space.MODEL_KINDS, "popularity", MostPopular)
-    assert search_space.baseline_models()["POPULARITY"] == MostPopular()
+    assert found.model == bn.Popularity()
 
 
 def test_without_optuna_the_way_out_is_named(split, monkeypatch):

@@ -17,7 +17,12 @@ READING, SPLITTING, TRAINING, TUNING = "Reading DATA", "Holding out", "Training"
 
 Model = Annotated[
     str,
-    typer.Option(metavar="NAME", help="mf, or with the extra torch: lightgcn, torch-mf", rich_help_panel=TRAINING),
+    typer.Option(
+        metavar="NAME",
+        help="mf, with the extra torch lightgcn or torch-mf, or a baseline without sampler: popularity, item-knn, "
+        "ease, als (the extra als)",
+        rich_help_panel=TRAINING,
+    ),
 ]
 Device = Annotated[
     str | None,

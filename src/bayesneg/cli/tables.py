@@ -56,7 +56,10 @@ def show_comparison(records: Sequence[RunRecord]) -> None:
 
 
 def show_quality(records: Sequence[RunRecord]) -> None:
-    """What was sampled in the last epoch, above what uniform sampling would be expected to give."""
+    """What was sampled in the last epoch, above what uniform sampling would be expected to give; baselines left out."""
+    records = [record for record in records if not record.is_baseline]
+    if not records:
+        return
     labels = list(dict.fromkeys(record.label for record in records))
     keys = [key for key in QUALITY if any(record.at_epochs(key) for record in records)]
     rows = []

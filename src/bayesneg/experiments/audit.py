@@ -147,7 +147,7 @@ def audit(
         raise InputError(f"{place} exists; choose another out, or resume (--resume) to keep the finished runs in it")
     kept = ledger.read(place) if place is not None else {}
     stop, lock = Event(), Lock()
-    with cell_bars(progress, list(samplers), len(splits) * len(seeds) * epochs) as advance:
+    with cell_bars(progress, dict.fromkeys(samplers, len(splits) * len(seeds) * epochs)) as advance:
 
         def one(cell: _Cell) -> RunRecord:
             key = cell.key(model or MF(), epochs, probes)

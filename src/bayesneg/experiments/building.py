@@ -13,6 +13,7 @@ from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.experiments.own import PriorFunction, is_own, own_prior
 from bayesneg.interfaces import Model, NegativeSampler, Prior
+from bayesneg.models.baselines import ALS, EASE, ItemKNN, Popularity
 from bayesneg.models.lightgcn import LightGCN, TorchMF
 from bayesneg.models.mf import MF
 from bayesneg.sampling.aobpr import AOBPR
@@ -101,4 +102,12 @@ _SAMPLERS: Final[dict[str, Build]] = {
     "posterior": _posterior,
     "warm-start": _warm_start,
 }
-MODEL_KINDS: Final[dict[str, Callable[..., Model]]] = {"mf": MF, "lightgcn": LightGCN, "torch-mf": TorchMF}
+MODEL_KINDS: Final[dict[str, Callable[..., Model]]] = {
+    "mf": MF,
+    "lightgcn": LightGCN,
+    "torch-mf": TorchMF,
+    "popularity": Popularity,
+    "item-knn": ItemKNN,
+    "ease": EASE,
+    "als": ALS,
+}

@@ -13,6 +13,7 @@ from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.experiments.threads import chosen_seeds, in_threads, runs_at_once
 from bayesneg.interfaces import Model, NegativeSampler
+from bayesneg.models.baseline import Baseline
 from bayesneg.models.mf import MF
 from bayesneg.progress import cell_bars
 from bayesneg.runs import folder as files
@@ -25,6 +26,7 @@ def compare(
     samplers: Mapping[str, NegativeSampler],
     *,
     model: Model | None = None,
+    baselines: Mapping[str, Baseline] | None = None,
     seeds: int | Iterable[int] = 5,
     epochs: int = 100,
     select: Literal["last", "best"] | None = None,
@@ -34,12 +36,13 @@ def compare(
     resume: bool = False,
     progress: bool = True,
 ) -> list[RunRecord]:
-    """Train every sampler with every seed and return the records, sampler by sampler.
+    """Train every sampler with every seed and return the records, sampler by sampler, then baseline by baseline.
 
     Args:
         split: the same for every run.
         samplers: label → sampler; the first is what the others are compared with.
         model: ``MF()`` unless given.
+        baselines: label → baseline, such as ``{"EASE": bn.EASE()}``, to be shown beside the samplers.
         seeds: how many (0, 1, …) or which.
         epochs, select, evaluate_every: as in :func:`bayesneg.fit`.
         jobs: runs at a time, as many as there are cores unless given, and one on a GPU; never changes a number but
@@ -55,22 +58,23 @@ def compare(
         if count < 1:
             raise InputError(f"{name} must be at least 1, got {count}")
     at_once = runs_at_once(model, jobs)
-    cells = [(label, sampler, seed, _cell(out, label, seed)) for label, sampler in samplers.items() for seed in chosen]
+    contenders = _contenders(samplers, model or MF(), baselines or {})
+    cells = [(label, *what, seed, _cell(out, label, seed)) for label, what in contenders.items() for seed in chosen]
     folders = [folder for *_, folder in cells if folder is not None]
     _check_places(folders, resume)
-    for label, sampler, seed, folder in cells:
+    for label, own, sampler, seed, folder in cells:
         if folder is not None and files.holds_run(folder):
             begun = begun_record(
-                model or MF(), split, sampler, seed=seed, select=select, evaluate_every=evaluate_every, label=label
+                own, split, sampler, seed=seed, select=select, evaluate_every=evaluate_every, label=label
             )
             check_resumable(folder, begun, epochs)
     new = [folder for folder in folders if not files.holds_run(folder)]
     stop = Event()
-    with cell_bars(progress, list(samplers), len(chosen) * epochs) as advance:
+    n_epochs = {label: len(chosen) * (epochs if label in samplers else 1) for label in contenders}
+    with cell_bars(progress, n_epochs) as advance:
         one = partial(
             _one,
             split=split,
-            model=model or MF(),
             epochs=epochs,
             select=select,
             evaluate_every=evaluate_every,
@@ -87,12 +91,12 @@ def compare(
 
 def _one(
     label: str,
-    sampler: NegativeSampler,
+    model: Model,
+    sampler: NegativeSampler | None,
     seed: int,
     out: Path | None,
     *,
     split: Split,
-    model: Model,
     epochs: int,
     select: Literal["last", "best"] | None,
     evaluate_every: int,
@@ -123,6 +127,17 @@ def _one(
         error.args = (f"{label}, seed {seed}: {error}",)
         raise
     return run.record
+
+
+def _contenders(
+    samplers: Mapping[str, NegativeSampler], model: Model, baselines: Mapping[str, Baseline]
+) -> dict[str, tuple[Model, NegativeSampler | None]]:
+    """Label → what is trained with which sampler."""
+    if both := samplers.keys() & baselines.keys():
+        raise InputError(f"{min(both)} is a label of both samplers and baselines; give one of them another")
+    return {label: (model, sampler) for label, sampler in samplers.items()} | {
+        label: (baseline, None) for label, baseline in baselines.items()
+    }
 
 
 def _cell(out: str | Path | None, label: str, seed: int) -> Path | None:

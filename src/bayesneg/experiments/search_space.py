@@ -13,10 +13,8 @@ from typing import Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
-from bayesneg.experiments.building import MODEL_KINDS
 from bayesneg.experiments.own import is_own
 from bayesneg.experiments.spec import SAMPLERS, SamplerSpec
-from bayesneg.interfaces import Model
 
 
 class Between(NamedTuple):
@@ -51,7 +49,6 @@ SPACE: Final[Mapping[str, Range | str]] = {
     "alpha": Between(0.5, 50.0),
     "temperature": Between(1.0, 100.0),
 }
-BASELINES: Final = ("ease", "item-knn", "popularity", "als")  # models without a sampler, of those MODEL_KINDS has
 
 
 @dataclass(frozen=True)
@@ -95,11 +92,6 @@ def family(spec: SamplerSpec, split: Split) -> Family:
         if not isinstance(found, Among) or len(found.values) > 1:
             ranges[key] = found
     return Family(spec, ranges, left_out)
-
-
-def baseline_models() -> dict[str, Model]:
-    """The models that need no sampler, by the label they get in tables: what any sampler must beat."""
-    return {name.upper(): MODEL_KINDS[name]() for name in BASELINES if name in MODEL_KINDS}
 
 
 def _buildable(spec: SamplerSpec, key: str, split: Split, left_out: dict[str, str]) -> Among:

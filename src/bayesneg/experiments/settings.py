@@ -111,6 +111,22 @@ class LightGCNOptions(TorchOptions):
     layers: int = Field(1, description="times the vectors are smoothed over the graph")
 
 
+class ItemKNNOptions(Options):
+    neighbours: int = Field(200, description="most similar items kept of each item")
+    shrink: float = Field(10.0, description="pulls similarities that few users speak for towards 0")
+
+
+class EASEOptions(Options):
+    l2: float = Field(400.0, description="L2 penalty on the weights between items")
+
+
+class ALSOptions(Options):
+    dim: int = Field(32, description="length of the vectors")
+    regularization: float = Field(10.0, description="L2 penalty on every vector")
+    alpha: float = Field(1.0, description="weight of a chosen pair; every other pair weighs 1")
+    iterations: int = Field(15, description="times both sides are solved for")
+
+
 def assignments(parts: Iterable[str], where: str) -> dict[str, str]:
     """``["dim=8"]`` → ``{"dim": "8"}``."""
     found: dict[str, str] = {}

@@ -15,6 +15,7 @@ from bayesneg.experiments.search import Search, best_of, blind, opened, require_
 from bayesneg.experiments.search_space import Family, family
 from bayesneg.experiments.spec import SamplerSpec, parse_samplers
 from bayesneg.interfaces import Model
+from bayesneg.models.baseline import Baseline
 from bayesneg.models.mf import MF
 from bayesneg.progress import search_bar
 from bayesneg.runs.folder import write_json
@@ -30,7 +31,7 @@ def tune(
     samplers: str | Sequence[SamplerSpec] = "rns,dns,bns",
     *,
     model: Model | None = None,
-    baselines: Mapping[str, Model] | None = None,
+    baselines: Mapping[str, Baseline] | None = None,
     trials: int = 25,
     seeds: int = 5,
     epochs: int = 100,
@@ -50,7 +51,7 @@ def tune(
         split: with a validation part, by which everything is chosen.
         samplers: as on the command line; what is given with a sampler (``bns:prior=flat``) is kept, the rest searched.
         model: ``MF()`` unless given; its settings are kept.
-        baselines: label → model that needs no sampler and is fitted in one epoch; judged in the final comparison.
+        baselines: label → baseline, such as ``{"EASE": bn.EASE()}``; judged in the final comparison.
         trials: settings to try, one after the other, the usual one of each sampler first.
         seeds: of the final comparison, 0, 1, …
         epochs, evaluate_every: as in :func:`bayesneg.fit`, in trials as in the final comparison.
@@ -74,10 +75,12 @@ def tune(
     if not best:
         raise BayesnegError(f"no trial came to its end; the first: {done[0].label}: {done[0].why}")
     finalists = {PLAIN.label: PLAIN} | {trial.label: SamplerSpec.parse(trial.sampler) for trial in best.values()}
+    rivals = dict(baselines or {})
     records = compare(
         split,
         {label: spec.build(split) for label, spec in finalists.items()},
         model=built,
+        baselines=rivals,
         seeds=seeds,
         epochs=epochs,
         select="best",
@@ -87,20 +90,6 @@ def tune(
         resume=resume,
         progress=progress,
     )
-    rivals = dict(baselines or {})
-    for label, baseline in rivals.items():
-        records += compare(
-            split,
-            {label: PLAIN.build(split)},
-            model=baseline,
-            seeds=seeds,
-            epochs=1,
-            select="best",
-            jobs=jobs,
-            out=None if folder is None else folder / FINAL,
-            resume=resume,
-            progress=progress,
-        )
     advice = advise(records, simpler={PLAIN.label, *rivals})
     advised = finalists.get(advice.label, PLAIN)
     found = Tuning(

@@ -21,7 +21,7 @@ def result_figures(groups: Sequence[Group], key: str | None, *, prefix: str) -> 
         yield _final(groups, key, prefix=f"{prefix}-final")
     better = " Higher is better." if is_better_higher(key) else ""
     yield from _curve(groups, _recorded(groups, key), f"On the test part.{better}", prefix=prefix)
-    timed = [member for member in groups if is_number(median_seconds(member))]
+    timed = [member for member in groups if is_number(median_seconds(member)) and not member.is_baseline]
     if len(timed) > 1:
         yield _cost(timed, key, prefix=f"{prefix}-cost")
 

@@ -49,6 +49,11 @@ class Curve:
         table = np.array([[values[epoch] for epoch in shared] for values in series])  # (seeds, E)
         return cls(np.array(shared), table.mean(axis=0), table.min(axis=0), table.max(axis=0))
 
+    def throughout(self, epochs: Sequence[int]) -> Curve:
+        """A baseline's single value, level from the first to the last of ``epochs``."""
+        ends = np.array([min(epochs), max(epochs)])
+        return Curve(ends, *(np.repeat(values[-1], 2) for values in (self.mean, self.low, self.high)))
+
 
 class EndLabel(NamedTuple):
     x: float
@@ -68,10 +73,13 @@ def curves(
 
     def draw(axes: Axes) -> None:
         labels, shown = [], []
+        epochs = [epoch for member in groups for run in member.runs for epoch in run.at_epochs(key)]
         for place, member in enumerate(groups):
             curve = Curve.of(member, key)
             if curve is None:
                 continue
+            if member.is_baseline:
+                curve = curve.throughout(epochs)
             shown.append(curve)
             every = max(1, len(curve.epochs) // 6)
             axes.fill_between(curve.epochs, curve.low, curve.high, color=colour(place), alpha=0.18, linewidth=0)

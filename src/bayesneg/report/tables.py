@@ -82,7 +82,8 @@ def comparison_caption(rows: Sequence[Row]) -> str:
 
 
 def quality(groups: Sequence[Group]) -> Markup | None:
-    """How good the sampled negatives were at the last epoch; None where no run recorded it."""
+    """How good the sampled negatives were at the last epoch, baselines left out; None where no run recorded it."""
+    groups = [member for member in groups if not member.is_baseline]
     measured = {key: [estimate(run.last(key) for run in member.runs) for member in groups] for key in QUALITY}
     keys = [key for key, column in measured.items() if any(is_number(value.mean) for value in column)]
     if not keys:

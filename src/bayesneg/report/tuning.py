@@ -82,8 +82,8 @@ def _history(tuning: Tuning, name: str) -> Markup:
             own = [trial for trial in judged if trial.family == family]
             ended = [trial for trial in own if trial.state == "complete"]
             given_up = [trial for trial in own if trial.state != "complete"]
-            axes.plot([t.number for t in ended], [t.value for t in ended], label=family, **style)
-            axes.plot([t.number for t in given_up], [t.value for t in given_up], fillstyle="none", **style)
+            axes.plot([t.number for t in ended], [t.value or 0.0 for t in ended], label=family, **style)
+            axes.plot([t.number for t in given_up], [t.value or 0.0 for t in given_up], fillstyle="none", **style)
         axes.step(*_best_so_far(judged), where="post", color=GREY, linewidth=1.2, zorder=1)
         axes.set_xlabel("trial")
         axes.set_ylabel(f"{name} on validation")
@@ -101,7 +101,8 @@ def _history(tuning: Tuning, name: str) -> Markup:
 
 def _best_so_far(judged: Sequence[Trial]) -> tuple[list[int], list[float]]:
     """Over the complete trials; one that was given up has no final number."""
-    numbers, values = [], []
+    numbers: list[int] = []
+    values: list[float] = []
     for trial in judged:
         if trial.state == "complete" and trial.value is not None:
             numbers.append(trial.number)

@@ -51,6 +51,11 @@ class RunRecord:
         if self.select not in ("last", "best"):
             raise InputError(f"select must be 'last' or 'best', got {self.select!r}")
 
+    @property
+    def is_baseline(self) -> bool:
+        """Whether the model needed no negatives, so that there is no sampler to judge."""
+        return "sampler" in self.spec and self.spec["sampler"] is None
+
     def at_epochs(self, key: str) -> dict[int, float]:
         """Epoch → value, for the epochs at which ``key`` was recorded as a finite number."""
         return {int(line["epoch"]): float(line[key]) for line in self.epochs if is_number(line.get(key))}
