@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
@@ -65,7 +66,8 @@ def tune(
     built = model or MF()
     specs = parse_samplers(samplers) if isinstance(samplers, str) else list(samplers)
     families = [family(spec, hidden) for spec in _with_plain(specs)]
-    _check(trials, seeds, families)
+    _check_trials(trials, families)
+    _check_counts(seeds=seeds, epochs=epochs, evaluate_every=evaluate_every, jobs=1 if jobs is None else jobs)
     folder = None if out is None else Path(out)
     plan = _plan(hidden, families, built, epochs=epochs, evaluate_every=evaluate_every, seed=seed)
     with opened(folder, plan, resume=resume) as study, search_bar(progress, trials) as bar:
@@ -74,12 +76,11 @@ def tune(
     if not best:
         raise BayesnegError(f"no trial came to its end; the first: {done[0].label}: {done[0].why}")
     finalists = {PLAIN.label: PLAIN} | {trial.label: SamplerSpec.parse(trial.sampler) for trial in best.values()}
-    records = compare(
+    rivals = dict(baselines or {})
+    over_seeds = partial(
+        compare,
         split,
-        {label: spec.build(split) for label, spec in finalists.items()},
-        model=built,
         seeds=seeds,
-        epochs=epochs,
         select="best",
         evaluate_every=evaluate_every,
         jobs=jobs,
@@ -87,20 +88,9 @@ def tune(
         resume=resume,
         progress=progress,
     )
-    rivals = dict(baselines or {})
+    records = over_seeds({label: spec.build(split) for label, spec in finalists.items()}, model=built, epochs=epochs)
     for label, baseline in rivals.items():
-        records += compare(
-            split,
-            {label: PLAIN.build(split)},
-            model=baseline,
-            seeds=seeds,
-            epochs=1,
-            select="best",
-            jobs=jobs,
-            out=None if folder is None else folder / FINAL,
-            resume=resume,
-            progress=progress,
-        )
+        records += over_seeds({label: PLAIN.build(split)}, model=baseline, epochs=1)
     advice = advise(records, simpler={PLAIN.label, *rivals})
     advised = finalists.get(advice.label, PLAIN)
     found = Tuning(
@@ -126,14 +116,18 @@ def _with_plain(specs: Sequence[SamplerSpec]) -> list[SamplerSpec]:
     return [PLAIN, *(spec for spec in specs if spec.label != PLAIN.label)]
 
 
-def _check(trials: int, seeds: int, families: Sequence[Family]) -> None:
+def _check_trials(trials: int, families: Sequence[Family]) -> None:
     if trials < len(families):
         raise InputError(
             f"trials must be at least {len(families)}, one for the usual setting of each sampler (plain RNS is always "
             f"one of them), got {trials}"
         )
-    if seeds < 1:
-        raise InputError(f"seeds must be at least 1, got {seeds}")
+
+
+def _check_counts(**counts: int) -> None:
+    for name, count in counts.items():
+        if count < 1:
+            raise InputError(f"{name} must be at least 1, got {count}")
 
 
 def _plan(hidden: Split, families: Sequence[Family], model: Model, **numbers: int) -> dict[str, Any]:
