@@ -24,6 +24,7 @@ def test_the_command_trains_what_is_advised(bayesneg, ratings):
     assert set(found) == {"report", "out", "command", "recommended", "advice", "plan", "best", "trials", "runs"}
     kept = json.loads((ratings.parent / "tuned" / "recommended.json").read_text())
     assert kept == {**found["recommended"], "command": found["command"]}
+    assert found["advice"]["evidence"][0]["over_users"].keys() >= {"mean", "low", "high"}
     name, *arguments = shlex.split(found["command"])
     assert name == "bayesneg"
     trained = bayesneg(*arguments, "--json").json

@@ -43,7 +43,7 @@ def test_advice_and_evidence_come_before_the_comparison(tuning):
     assert "Use BNS &amp; be happy." in page
     assert "0.0100 to 0.0300" in page
     assert "RNS (simpler)" in page
-    assert page.count("not distinguishable") == 1
+    assert page.count(">not distinguishable</td>") == 1
 
 
 def test_the_history_is_drawn_with_every_family_and_counts_those_given_up(tuning):

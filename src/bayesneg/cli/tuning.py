@@ -72,7 +72,7 @@ def _given(options: Reading | Splitting) -> list[str]:
 
 
 def _show_trials(tuning: Tuning) -> None:
-    ranked = sorted(tuning.trials, key=lambda trial: (trial.state != "complete", -(trial.value or 0.0)))
+    ranked = sorted(tuning.trials, key=lambda trial: (trial.state == "failed", -(trial.value or 0.0)))
     rows = [
         (trial.label, number(trial.value, 4), str(trial.number), str(max(trial.curve, default=0)))
         for trial in ranked[:SHOWN]

@@ -172,11 +172,11 @@ class Search:
 
 
 def best_of(trials: Sequence[Trial]) -> dict[str, Trial]:
-    """The best complete trial of each family; of equals the first."""
+    """The best trial of each family, of equals the first; one that was given up counts with what it had reached."""
     found: dict[str, Trial] = {}
     for trial in trials:
         known = found.get(trial.family)
-        if trial.state == "complete" and (known is None or (trial.value or 0.0) > (known.value or 0.0)):
+        if trial.state != "failed" and (known is None or (trial.value or 0.0) > (known.value or 0.0)):
             found[trial.family] = trial
     return found
 
@@ -204,6 +204,7 @@ def _study(folder: Path | None, plan: Mapping[str, Any], resume: bool) -> optuna
     if journal is not None and journal.exists() and not resume:
         raise InputError(f"{folder} already holds a search; choose another --out, or add --resume to go on with it")
     if journal is not None:
+        _check_place(journal)
         journal.parent.mkdir(parents=True, exist_ok=True)
         _cut_half_line(journal)
     study = create_study(
@@ -222,6 +223,12 @@ def _study(folder: Path | None, plan: Mapping[str, Any], resume: bool) -> optuna
             )
         study.set_user_attr(key, value)
     return study
+
+
+def _check_place(journal: Path) -> None:
+    folder = journal.parent
+    if folder.exists() and not journal.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} exists and is not an empty folder; choose another --out")
 
 
 def _cut_half_line(journal: Path) -> None:

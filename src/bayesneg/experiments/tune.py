@@ -66,7 +66,8 @@ def tune(
     built = model or MF()
     specs = parse_samplers(samplers) if isinstance(samplers, str) else list(samplers)
     families = [family(spec, hidden) for spec in _with_plain(specs)]
-    _check(trials, seeds, families)
+    _check_trials(trials, families)
+    _check_counts(seeds=seeds, epochs=epochs, evaluate_every=evaluate_every, jobs=1 if jobs is None else jobs)
     folder = None if out is None else Path(out)
     plan = _plan(hidden, families, built, epochs=epochs, evaluate_every=evaluate_every, seed=seed)
     with opened(folder, plan, resume=resume) as study, search_bar(progress, trials) as bar:
@@ -115,14 +116,18 @@ def _with_plain(specs: Sequence[SamplerSpec]) -> list[SamplerSpec]:
     return [PLAIN, *(spec for spec in specs if spec.label != PLAIN.label)]
 
 
-def _check(trials: int, seeds: int, families: Sequence[Family]) -> None:
+def _check_trials(trials: int, families: Sequence[Family]) -> None:
     if trials < len(families):
         raise InputError(
             f"trials must be at least {len(families)}, one for the usual setting of each sampler (plain RNS is always "
             f"one of them), got {trials}"
         )
-    if seeds < 1:
-        raise InputError(f"seeds must be at least 1, got {seeds}")
+
+
+def _check_counts(**counts: int) -> None:
+    for name, count in counts.items():
+        if count < 1:
+            raise InputError(f"{name} must be at least 1, got {count}")
 
 
 def _plan(hidden: Split, families: Sequence[Family], model: Model, **numbers: int) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
@@ -73,7 +74,7 @@ def _trials(trials: Sequence[Trial], name: str) -> Markup:
 
 
 def _history(tuning: Tuning, name: str) -> Markup:
-    judged = [trial for trial in tuning.trials if trial.value is not None]
+    judged = [trial for trial in tuning.trials if trial.value is not None and trial.state != "failed"]
     families = list(dict.fromkeys(trial.family for trial in judged))
 
     def draw(axes: Axes) -> None:
@@ -81,10 +82,11 @@ def _history(tuning: Tuning, name: str) -> Markup:
             style = {key: look(place)[key] for key in ("color", "marker")} | {"linestyle": "none", "markersize": 6}
             own = [trial for trial in judged if trial.family == family]
             ended = [trial for trial in own if trial.state == "complete"]
-            given_up = [trial for trial in own if trial.state != "complete"]
-            axes.plot([t.number for t in ended], [t.value or 0.0 for t in ended], label=family, **style)
-            axes.plot([t.number for t in given_up], [t.value or 0.0 for t in given_up], fillstyle="none", **style)
-        axes.step(*_best_so_far(judged), where="post", color=GREY, linewidth=1.2, zorder=1)
+            given_up = [trial for trial in own if trial.state == "pruned"]
+            axes.plot(*_points(ended), label=family, **style)
+            axes.plot(*_points(given_up), fillstyle="none", **style)
+        numbers, values = _points(judged)
+        axes.step(numbers, list(accumulate(values, max)), where="post", color=GREY, linewidth=1.2, zorder=1)
         axes.set_xlabel("trial")
         axes.set_ylabel(f"{name} on validation")
         axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
@@ -99,12 +101,5 @@ def _history(tuning: Tuning, name: str) -> Markup:
     return figure(svg(draw, "tuning"), "tuning", "What was tried", caption, best)
 
 
-def _best_so_far(judged: Sequence[Trial]) -> tuple[list[int], list[float]]:
-    """Over the complete trials; one that was given up has no final number."""
-    numbers: list[int] = []
-    values: list[float] = []
-    for trial in judged:
-        if trial.state == "complete" and trial.value is not None:
-            numbers.append(trial.number)
-            values.append(max([trial.value, *values[-1:]]))
-    return numbers, values
+def _points(judged: Sequence[Trial]) -> tuple[list[int], list[float]]:
+    return [trial.number for trial in judged], [trial.value for trial in judged if trial.value is not None]

@@ -40,6 +40,17 @@ class Evidence:
     difference: Paired  # favourite − rival
     is_simpler: bool  # the rival: plain RNS, or a model that needs no sampler
 
+    def to_dict(self) -> dict[str, Any]:
+        found = self.difference
+        return {
+            "rival": self.rival,
+            "is_simpler": self.is_simpler,
+            "is_clear": found.is_clear,
+            "n_seeds": found.n_seeds,
+            "over_users": found.over_users._asdict(),
+            "over_seeds": found.over_seeds._asdict(),
+        }
+
 
 @dataclass(frozen=True)
 class Advice:
@@ -81,7 +92,7 @@ class Tuning:
                     "model": describe(self.model),
                     "why": self.advice.text,
                 },
-                "advice": asdict(self.advice),
+                "advice": {**asdict(self.advice), "evidence": [each.to_dict() for each in self.advice.evidence]},
                 "plan": self.plan,
                 "best": {family: trial.number for family, trial in self.best.items()},
                 "trials": [{**asdict(trial), "value": trial.value} for trial in self.trials],
