@@ -54,6 +54,14 @@ if TYPE_CHECKING:
     from bayesneg.sampling.priors import ItemPrior as ItemPrior
     from bayesneg.sampling.priors import OraclePrior as OraclePrior
     from bayesneg.sampling.priors import PopularityPrior as PopularityPrior
+    from bayesneg.sampling.priors.combined import CombinedPrior as CombinedPrior
+    from bayesneg.sampling.priors.combined import ScaledPrior as ScaledPrior
+    from bayesneg.sampling.priors.exposure import ExposurePrior as ExposurePrior
+    from bayesneg.sampling.priors.learned import LearnedPrior as LearnedPrior
+    from bayesneg.sampling.priors.rates import RatePrior as RatePrior
+    from bayesneg.sampling.priors.rates import SmoothedGroupPrior as SmoothedGroupPrior
+    from bayesneg.sampling.priors.reliability import Calibration as Calibration
+    from bayesneg.sampling.priors.reliability import calibration_of as calibration_of
     from bayesneg.sampling.refreshing import Refresh as Refresh
     from bayesneg.sampling.schedules import LinearDecay as LinearDecay
     from bayesneg.sampling.schedules import WarmStart as WarmStart
@@ -98,6 +106,11 @@ _HOMES = {
         "OraclePrior",
         "PopularityPrior",
     ),
+    "bayesneg.sampling.priors.combined": ("CombinedPrior", "ScaledPrior"),
+    "bayesneg.sampling.priors.exposure": ("ExposurePrior",),
+    "bayesneg.sampling.priors.learned": ("LearnedPrior",),
+    "bayesneg.sampling.priors.rates": ("RatePrior", "SmoothedGroupPrior"),
+    "bayesneg.sampling.priors.reliability": ("Calibration", "calibration_of"),
     "bayesneg.sampling.refreshing": ("Refresh",),
     "bayesneg.sampling.schedules": ("LinearDecay", "WarmStart"),
     "bayesneg.sampling.srns": ("SRNS",),

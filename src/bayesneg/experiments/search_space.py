@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
+from bayesneg.experiments.building_priors import PRIORS
 from bayesneg.experiments.own import is_own
 from bayesneg.experiments.spec import SAMPLERS, SamplerSpec
 
@@ -42,7 +43,7 @@ Range = Between | WholeBetween | Among
 SPACE: Final[Mapping[str, Range | str]] = {
     "candidates": WholeBetween(2, 40),  # m
     "weight": Between(0.5, 100.0),  # λ
-    "prior": EVERY,
+    "prior": Among(tuple(PRIORS)),
     "likelihood": EVERY,
     "power": Between(0.1, 1.0),
     "scale": Between(10.0, 1000.0),
@@ -87,17 +88,25 @@ def family(spec: SamplerSpec, split: Split) -> Family:
     for key in spec.known:
         if key in spec.fixed or key not in SPACE:
             continue
-        values = SPACE[key]
-        found = _buildable(spec, key, split, left_out) if isinstance(values, str) else values
+        found = _range(spec, key)
+        if isinstance(found, Among):
+            found = _buildable(spec, key, found, split, left_out)
         if not isinstance(found, Among) or len(found.values) > 1:
             ranges[key] = found
     return Family(spec, ranges, left_out)
 
 
-def _buildable(spec: SamplerSpec, key: str, split: Split, left_out: dict[str, str]) -> Among:
-    """The values that the options name and this data has what they need for, without those that see labels."""
+def _range(spec: SamplerSpec, key: str) -> Range:
+    values = SPACE[key]
+    if isinstance(values, str):
+        return Among(_literals(SAMPLERS[spec.name].options.model_fields[key].annotation))
+    return values
+
+
+def _buildable(spec: SamplerSpec, key: str, found: Among, split: Split, left_out: dict[str, str]) -> Among:
+    """Those values that this data has what they need for, without those that see labels."""
     kept = []
-    for value in _literals(SAMPLERS[spec.name].options.model_fields[key].annotation):
+    for value in found.values:
         try:
             sampler = spec.with_settings({key: value}).build(split)
         except InputError as error:

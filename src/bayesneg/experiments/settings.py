@@ -6,12 +6,15 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from bayesneg.errors import InputError
+from bayesneg.experiments.building_priors import PRIORS
+from bayesneg.experiments.own import is_own
 
 Settings = Mapping[str, Any]
-OwnName = Annotated[str, Field(pattern=r"\.py:")]  # of something in a file of the user's own
+KNOWN = ", ".join([*PRIORS, "file.py:Class"])
 
 
 class Options(BaseModel):
@@ -49,12 +52,33 @@ class SRNSOptions(Options):
     warmup: int = Field(50, description="epochs until alpha has its full weight, T0")
 
 
+def _known_priors(text: str) -> str:
+    for kind in text.split("+"):
+        if kind not in PRIORS and not is_own(kind):
+            raise PydanticCustomError("prior", "{kind} is no prior; valid: {known}", {"kind": kind, "known": KNOWN})
+    return text
+
+
 class PosteriorOptions(Options):
     candidates: int | Literal["all"] = Field(5, description="uniform candidates per example, or all")
-    prior: Literal["popularity", "flat", "group", "oracle"] | OwnName = Field(
-        "popularity", description="believed before scores are seen: popularity, flat, group, oracle or file.py:Class"
+    prior: Annotated[str, AfterValidator(_known_priors)] = Field(
+        "popularity",
+        description="believed before scores are seen: popularity, flat, rate, group, smoothed (group), learned or "
+        "oracle, file.py:Class; several joined by +",
     )
-    column: str | None = Field(None, description="user column of the group prior; occupation, or the first there is")
+    column: str | None = Field(
+        None, description="user column of the group and smoothed priors; occupation, or the first there is"
+    )
+    hidden: float | None = Field(
+        None, description="hidden positives for each observed one, of the rate, smoothed and learned priors"
+    )
+    item_model: Literal["auto", "ease", "neighbours"] | None = Field(
+        None, description="what the learned prior learns from: auto (by the catalogue's size), ease or neighbours"
+    )
+    l2: float | None = Field(None, description="of the learned prior's EASE")
+    strength: float | None = Field(None, description="factor on the odds of the prior")
+    rejected: str | None = Field(None, description="a file of pairs that were shown and not chosen")
+    seen: float | None = Field(None, description="factor on the odds of the prior for those pairs")
     cdf_over: Literal["unobserved", "catalogue", "all"] = Field(
         "unobserved", description="what F counts: unobserved items, those as a share of the catalogue, or all"
     )

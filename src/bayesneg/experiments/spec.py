@@ -64,6 +64,7 @@ SAMPLERS: dict[str, Named] = {
     "bns-2": Named("warm-start", WarmStartOptions, "some epochs of RNS, then BNS"),
     "bns-3": Named("bns", BNSOptions, "BNS with the flat prior", {"prior": "flat"}),
     "bns-4": Named("bns", BNSOptions, "BNS with the group prior", {"prior": "group"}),
+    "bns-learned": Named("bns", BNSOptions, "BNS with a prior learned from the training data", {"prior": "learned"}),
     "oracle": Named(
         "bns", BNSOptions, "BNS with a prior that sees the test labels: an upper bound", {"prior": "oracle"}
     ),

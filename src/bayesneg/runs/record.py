@@ -98,6 +98,8 @@ def describe(value: Any) -> Any:
         return f"array {value.shape} sha256 {hashlib.sha256(content).hexdigest()[:16]}"
     if value is None or isinstance(value, PLAIN):
         return value
+    if isinstance(value, list | tuple):
+        return [describe(item) for item in value]
     if isinstance(value, FunctionType | BuiltinFunctionType | type):
         return f"{value.__module__}.{value.__qualname__}"
     own = {key: item for key, item in getattr(value, "__dict__", {}).items() if isinstance(item, PLAIN)}
@@ -125,6 +127,8 @@ def _text(value: Any) -> str:
         return settings_text(value)
     if isinstance(value, FunctionType | BuiltinFunctionType):
         return value.__qualname__
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_text, value))}]"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
