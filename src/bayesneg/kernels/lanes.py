@@ -32,7 +32,7 @@ def _sort_out(
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         scores, entries, kept = _arrays(context, builder, signature, arguments, 0, 3, 4)
         look_up = _permuted if "+avx512vbmi," in context.codegen().magic_tuple()[2] + "," else _loaded
-        total, n_unsure = (cgutils.alloca_once_value(builder, LONG(0)) for _ in range(2))
+        total, n_unsure = (_room(builder, LONG(0)) for _ in range(2))
         with _steps(builder, scores, BLOCK) as first:
             parts = [_load(builder, first, FLOATS, lane) for lane in range(0, BLOCK, LANES)]
             levels = _joined(builder, [_levels(builder, part, *arguments[1:3]) for part in parts])
@@ -45,7 +45,8 @@ def _sort_out(
                 _append(builder, part, mask, kept.data, n_unsure)
         return context.make_tuple(builder, signature.return_type, [builder.load(total), builder.load(n_unsure)])
 
-    return types.UniTuple(types.int64, 2)(x, types.float32, types.float32, table, unsure), generate
+    answer = types.UniTuple(types.int64, 2)  # type: ignore[no-untyped-call]
+    return answer(x, types.float32, types.float32, table, unsure), generate
 
 
 # sort_out(x, scale, shift, table, unsure): the sum of table[counting.level_of(score, scale, shift)] over the scores of
@@ -56,10 +57,10 @@ sort_out: Any = intrinsic(_sort_out)
 def _compare_all(typing: Any, x: types.Array, tests: types.Array) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         scores, thresholds = _arrays(context, builder, signature, arguments, 0, 1)
-        total = cgutils.alloca_once_value(builder, LONG(0))
+        total = _room(builder, LONG(0))
         with _steps(builder, scores, BLOCK) as first:
             parts = [_load(builder, first, FLOATS, lane) for lane in range(0, BLOCK, LANES)]
-            counts = [cgutils.alloca_once_value(builder, INTS(None)) for _ in parts]
+            counts = [_room(builder, INTS(None)) for _ in parts]
             for count in counts:
                 builder.store(INTS(None), count)
             with _steps(builder, thresholds, 1) as place:
@@ -81,8 +82,8 @@ compare_all: Any = intrinsic(_compare_all)
 def _list_reaching(typing: Any, x: types.Array, cut: types.Float, places: types.Array) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         scores, listed = _arrays(context, builder, signature, arguments, 0, 2)
-        n_listed = cgutils.alloca_once_value(builder, LONG(0))
-        numbers = cgutils.alloca_once_value(builder, _numbers(0, LANES))
+        n_listed = _room(builder, LONG(0))
+        numbers = _room(builder, _numbers(0, LANES))
         cut = _everywhere(builder, arguments[1])
         with _steps(builder, scores, LANES) as first:
             reaching = builder.fcmp_ordered(">=", _load(builder, first, FLOATS), cut)
@@ -109,8 +110,12 @@ def _arrays(context: Any, builder: Any, signature: Any, arguments: Any, *places:
 def _steps(builder: Any, array: Any, step: int) -> Iterator[Any]:
     """A loop over a contiguous array; gives the address of each ``step``-th place."""
     count = builder.udiv(builder.extract_value(array.shape, 0), LONG(step))
-    with cgutils.for_range(builder, count) as loop:  # type: ignore[no-untyped-call]
+    with cgutils.for_range(builder, count) as loop:
         yield builder.gep(array.data, [builder.mul(loop.index, LONG(step))])
+
+
+def _room(builder: Any, value: Any) -> Any:
+    return cgutils.alloca_once_value(builder, value)  # type: ignore[no-untyped-call]
 
 
 def _call(builder: Any, name: str, answer: Any, *arguments: Any) -> Any:
