@@ -139,6 +139,14 @@ def test_no_setting_is_tried_twice_and_the_search_ends_where_none_is_left(split,
     ]
 
 
+def test_a_sampler_with_nothing_new_gives_its_turn_away(split, monkeypatch):
+    space = {"candidates": search_space.WholeBetween(2, 3), "power": search_space.Between(0.1, 1.0)}
+    monkeypatch.setattr(search_space, "SPACE", space)
+    found = bn.tune(split, "dns,pns", **{**FEW, "seeds": 1})
+    assert [trial.family for trial in found.trials].count("DNS") == 2
+    assert len(found.trials) == FEW["trials"]
+
+
 def test_turns_go_by_the_number_of_settings_to_search(tuning):
     assert [trial.family for trial in tuning.trials[3:]] == ["DNS", "BNS", "BNS", "BNS", "DNS", "BNS"]
 
