@@ -95,10 +95,11 @@ def test_a_search_goes_on_with_more_trials(split, tuning, tmp_path):
     assert facts(bn.tune(split, **FEW, out=tmp_path, resume=True)) == facts(tuning)
 
 
-def test_a_line_that_a_killed_process_left_unfinished_is_cut(split, tuning, tmp_path):
+def test_half_a_line_and_the_lock_that_a_killed_process_left_are_no_hindrance(split, tuning, tmp_path):
     bn.tune(split, **{**FEW, "trials": 4}, out=tmp_path)
     with (tmp_path / search.JOURNAL).open("a") as journal:
         journal.write('{"op_code": 4, "wor')
+    (tmp_path / f"{search.JOURNAL}.lock").symlink_to(tmp_path / search.JOURNAL)
     assert facts(bn.tune(split, **FEW, out=tmp_path, resume=True)) == facts(tuning)
 
 

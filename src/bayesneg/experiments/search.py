@@ -208,7 +208,7 @@ def _study(folder: Path | None, plan: Mapping[str, Any], resume: bool) -> optuna
     if journal is not None:
         _check_place(journal)
         journal.parent.mkdir(parents=True, exist_ok=True)
-        _cut_half_line(journal)
+        _mend(journal)
     study = create_study(
         study_name="tune",
         storage=InMemoryStorage() if journal is None else JournalStorage(JournalFileBackend(str(journal))),
@@ -233,12 +233,14 @@ def _check_place(journal: Path) -> None:
         raise InputError(f"{folder} exists and is not an empty folder; choose another --out")
 
 
-def _cut_half_line(journal: Path) -> None:
-    """A process killed while it wrote leaves a line without an end, which would spoil the next."""
-    if journal.exists():
-        content = journal.read_bytes()
-        if content and not content.endswith(b"\n"):
-            journal.write_bytes(content[: content.rfind(b"\n") + 1])
+def _mend(journal: Path) -> None:
+    """A process killed while it wrote leaves its lock, for which the next would wait, and may be half a line, which
+    would spoil the next.
+    """
+    journal.with_name(f"{journal.name}.lock").unlink(missing_ok=True)
+    content = journal.read_bytes() if journal.exists() else b""
+    if content and not content.endswith(b"\n"):
+        journal.write_bytes(content[: content.rfind(b"\n") + 1])
 
 
 def _parameter(family: Family, key: str) -> str:
