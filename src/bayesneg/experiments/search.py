@@ -211,7 +211,7 @@ def _study(folder: Path | None, plan: Mapping[str, Any], resume: bool) -> optuna
         _mend(journal)
     study = create_study(
         study_name="tune",
-        storage=InMemoryStorage() if journal is None else JournalStorage(JournalFileBackend(str(journal))),
+        storage=InMemoryStorage() if journal is None else JournalStorage(JournalFileBackend(str(journal.resolve()))),
         direction="maximize",
         pruner=MedianPruner(n_startup_trials=UNJUDGED, n_warmup_steps=max(1, plan["epochs"] // 3)),
         load_if_exists=True,
