@@ -75,7 +75,7 @@ def test_an_interrupted_search_ends_as_if_it_had_not_been(split, tuning, tmp_pat
     def interrupted(*given, **options):
         begun.append(options["label"])
         if len(begun) == stopped_in_trial:
-            options["epochs"] = 2
+            options["epochs"] = 1
             bn.fit(*given, **options)
             raise KeyboardInterrupt
         return bn.fit(*given, **options)
