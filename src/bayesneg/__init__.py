@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from bayesneg.sampling.bns import Posterior as Posterior
     from bayesneg.sampling.candidates import UniformDraw as UniformDraw
     from bayesneg.sampling.dns import DNS as DNS
+    from bayesneg.sampling.likelihoods import EmpiricalLikelihood as EmpiricalLikelihood
+    from bayesneg.sampling.likelihoods import MixtureLikelihood as MixtureLikelihood
+    from bayesneg.sampling.likelihoods import PaperLikelihood as PaperLikelihood
     from bayesneg.sampling.priors import FlatPrior as FlatPrior
     from bayesneg.sampling.priors import FunctionPrior as FunctionPrior
     from bayesneg.sampling.priors import GroupPrior as GroupPrior
@@ -75,6 +78,7 @@ _HOMES = {
     "bayesneg.sampling.bns": ("BNS", "Posterior"),
     "bayesneg.sampling.candidates": ("UniformDraw",),
     "bayesneg.sampling.dns": ("DNS",),
+    "bayesneg.sampling.likelihoods": ("EmpiricalLikelihood", "MixtureLikelihood", "PaperLikelihood"),
     "bayesneg.sampling.priors": (
         "FlatPrior",
         "FunctionPrior",

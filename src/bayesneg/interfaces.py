@@ -135,6 +135,10 @@ class RuleSampler(NegativeSampler):
     def draws(self, batch: Batch) -> Draws:
         """All randomness of the batch, drawn without looking at a score: candidates, priors, uniform numbers."""
 
+    def kept_out(self, draws: Draws, batch: Batch) -> Draws:
+        """The draws without those of training pairs that the sampler keeps from training; :meth:`draws` heeds it."""
+        return draws
+
     @abstractmethod
     def width(self, n_items: int) -> int:
         """How many numbers :meth:`draws` needs per example, for choosing a batch that fits in memory."""

@@ -16,7 +16,7 @@ from bayesneg.models import mf
 from bayesneg.models.embedding import EmbeddingScorer
 from bayesneg.seeding import stream
 from rule_samplers import SAMPLERS as COUNTED
-from rule_samplers import SUMMARISED
+from rule_samplers import SUMMARISED, Bent
 from worlds import batch_of, compiled_choice, exact_scorer, random_interactions
 
 SAMPLERS = {**COUNTED, **SUMMARISED}
@@ -129,18 +129,19 @@ def test_the_early_proof_never_changes_the_choice_and_mostly_succeeds():
     split = bn.split(bn.synthetic(150, 400, seed=2), test=0.2, seed=0)
     scorer = bn.fit(bn.MF(dim=16, learning_rate=0.05), split, bn.RNS(), epochs=20, progress=False).scorer
     proved = []
-    for over in ("unobserved", "catalogue", "all"):
+    readings = [(over, "paper") for over in ("unobserved", "catalogue", "all")]
+    for over, likelihood in [*readings, ("unobserved", "mixture"), ("catalogue", "mixture"), ("unobserved", Bent())]:
         for weight in (5.0, 0.1):
             for prior in (bn.PopularityPrior(), bn.FlatPrior(0.02), bn.FlatPrior(0.3)):
-                sampler = bn.BNS(weight=weight, prior=prior, cdf_over=over).prepare(
-                    split.train, rng=stream(0, "memory")
-                )
+                sampler = bn.BNS(weight=weight, prior=prior, cdf_over=over, likelihood=likelihood)
+                sampler = sampler.prepare(split.train, rng=stream(0, "memory"))
                 batch = batch_of(split.train, scorer, stream(0, "draws"), size=1500)
                 drawn, rule = sampler.draws(batch), sampler.rule(batch)
                 compiled = compiled_choice(rule, drawn, batch)[0]
                 np.testing.assert_array_equal(compiled, reference.choose_batch(rule, drawn, batch))
                 proved.append(early_proofs(rule, drawn, batch) / 1500)
     assert proved[0] > 0.6  # the paper's weight, prior and F
+    assert min(proved[18], proved[30]) > 0.6  # the same with the mixture undone, and with a table
 
 
 def early_proofs(rule, drawn, batch) -> int:

@@ -54,6 +54,9 @@ class PosteriorOptions(Options):
         "popularity", description="believed before scores are seen: popularity, flat, group or oracle"
     )
     column: str | None = Field(None, description="user column of the group prior; occupation, or the first there is")
+    likelihood: Literal["paper", "mixture", "empirical"] = Field(
+        "paper", description="how F follows from what is counted: paper (as it is), mixture (inverted) or empirical"
+    )
     cdf_over: Literal["unobserved", "catalogue", "all"] = Field(
         "unobserved", description="what F counts: unobserved items, those as a share of the catalogue, or all"
     )
