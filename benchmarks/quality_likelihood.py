@@ -40,7 +40,7 @@ SAMPLERS = {
     f"{prior} prior, {likelihood}": bn.BNS(prior=made, likelihood=likelihood)
     for prior, made in (("popularity", bn.PopularityPrior()), ("rate", RatePrior()))
     for likelihood in ("paper", "mixture", "empirical")
-}
+} | {"self-estimated prior, flat": bn.BNS(prior=bn.SelfPrior(hidden=HIDDEN), likelihood="flat")}
 
 
 def main() -> None:

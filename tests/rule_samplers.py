@@ -39,6 +39,7 @@ SAMPLERS = {
     "bns, mixture, share of the catalogue": bn.BNS(likelihood="mixture", prior=FLAT, cdf_over="catalogue", weight=1.0),
     "bns, table": bn.BNS(likelihood=Bent(), prior=FLAT),
     "bns, table, small weight": bn.BNS(likelihood=Bent(), weight=0.1),
+    "bns, flat": bn.BNS(likelihood="flat", prior=lambda users, items: items % 5 / 10.0),
     "bns, empirical": bn.BNS(likelihood=bn.EmpiricalLikelihood(held_out=0.4), prior=FLAT),
     "posterior": bn.Posterior(),
     "posterior, mixture": bn.Posterior(likelihood="mixture"),

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from bayesneg.sampling.candidates import UniformDraw as UniformDraw
     from bayesneg.sampling.dns import DNS as DNS
     from bayesneg.sampling.likelihoods import EmpiricalLikelihood as EmpiricalLikelihood
+    from bayesneg.sampling.likelihoods import FlatLikelihood as FlatLikelihood
     from bayesneg.sampling.likelihoods import MixtureLikelihood as MixtureLikelihood
     from bayesneg.sampling.likelihoods import PaperLikelihood as PaperLikelihood
     from bayesneg.sampling.priors import FlatPrior as FlatPrior
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from bayesneg.sampling.refreshing import Refresh as Refresh
     from bayesneg.sampling.schedules import LinearDecay as LinearDecay
     from bayesneg.sampling.schedules import WarmStart as WarmStart
+    from bayesneg.sampling.self_prior import SelfPrior as SelfPrior
     from bayesneg.sampling.srns import SRNS as SRNS
     from bayesneg.sampling.static import PNS as PNS
     from bayesneg.sampling.static import RNS as RNS
@@ -78,7 +80,12 @@ _HOMES = {
     "bayesneg.sampling.bns": ("BNS", "Posterior"),
     "bayesneg.sampling.candidates": ("UniformDraw",),
     "bayesneg.sampling.dns": ("DNS",),
-    "bayesneg.sampling.likelihoods": ("EmpiricalLikelihood", "MixtureLikelihood", "PaperLikelihood"),
+    "bayesneg.sampling.likelihoods": (
+        "EmpiricalLikelihood",
+        "FlatLikelihood",
+        "MixtureLikelihood",
+        "PaperLikelihood",
+    ),
     "bayesneg.sampling.priors": (
         "FlatPrior",
         "FunctionPrior",
@@ -89,6 +96,7 @@ _HOMES = {
     ),
     "bayesneg.sampling.refreshing": ("Refresh",),
     "bayesneg.sampling.schedules": ("LinearDecay", "WarmStart"),
+    "bayesneg.sampling.self_prior": ("SelfPrior",),
     "bayesneg.sampling.srns": ("SRNS",),
     "bayesneg.sampling.static": ("PNS", "RNS"),
     "bayesneg.training": ("fit",),

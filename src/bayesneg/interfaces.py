@@ -157,8 +157,28 @@ class CandidateDraw(Protocol):
         ...
 
 
-class Prior(ABC):
-    """The probability that an unobserved pair is a false negative, before any score is seen."""
+class FollowsTraining:
+    """A part of a sampler that may learn from the model as it trains; by default it does not."""
+
+    def kept_out(self, draws: Draws, positions: np.ndarray) -> Draws:
+        """The draws without those of training pairs, by their ``positions`` (B,), that are kept from training."""
+        return draws
+
+    def end_epoch(self, scorer: Scorer) -> None:
+        """Called after each epoch."""
+        return
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """What a checkpoint must keep; empty for what does not learn."""
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        """Take up the state that :meth:`state_dict` gave."""
+        return
+
+
+class Prior(FollowsTraining, ABC):
+    """The probability that an unobserved pair is a false negative, before its score is seen."""
 
     @abstractmethod
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
@@ -171,6 +191,11 @@ class Prior(ABC):
     @property
     def uses_test_labels(self) -> bool:
         """True for the oracle, which looks at the test labels on purpose."""
+        return False
+
+    @property
+    def weighs_scores(self) -> bool:
+        """True for a prior that has looked at the model's scores, so that the likelihood must not do so again."""
         return False
 
 

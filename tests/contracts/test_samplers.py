@@ -38,6 +38,7 @@ SAMPLERS = {
     "bns with the mixture undone": bn.BNS(likelihood="mixture"),
     "bns with a learned likelihood": bn.BNS(likelihood="empirical"),
     "bns with a learned likelihood after rns": bn.WarmStart(bn.RNS(), bn.BNS(likelihood="empirical"), epochs=1),
+    "bns with a self-estimated prior": bn.BNS(prior=bn.SelfPrior(), likelihood="flat"),
     "bns with a schedule": bn.BNS(weight=bn.LinearDecay()),
     "bns with a function": bn.BNS(prior=lambda users, items: np.full(np.shape(items), 0.1)),
     "bns after rns": bn.WarmStart(bn.RNS(), bn.BNS(), epochs=1),

@@ -40,6 +40,7 @@ BUILT = {
     "bns:candidates=10:weight=2": bn.BNS(candidates=10, weight=2.0),
     "bns:likelihood=mixture": bn.BNS(likelihood="mixture"),
     "posterior:likelihood=empirical": bn.Posterior(likelihood="empirical"),
+    "bns:prior=self:likelihood=flat": bn.BNS(prior=bn.SelfPrior(), likelihood="flat"),
     "bns:cdf_over=catalogue": bn.BNS(cdf_over="catalogue"),
     "bns:cdf_over=all": bn.BNS(cdf_over="all"),
     "posterior": bn.Posterior(),

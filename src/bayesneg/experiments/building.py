@@ -19,6 +19,7 @@ from bayesneg.sampling.bns import BNS, Posterior
 from bayesneg.sampling.dns import DNS
 from bayesneg.sampling.priors import FlatPrior, GroupPrior, OraclePrior, PopularityPrior
 from bayesneg.sampling.schedules import LinearDecay, Schedule, WarmStart
+from bayesneg.sampling.self_prior import SelfPrior
 from bayesneg.sampling.srns import SRNS
 from bayesneg.sampling.static import PNS, RNS
 
@@ -80,6 +81,8 @@ def _prior(kind: str, column: str | None, split: Split) -> Prior:
         return OraclePrior(split.held_out)
     if kind == "popularity":
         return PopularityPrior()
+    if kind == "self":
+        return SelfPrior()
     columns = list(split.train.user_columns)
     if column is None:
         if not columns:

@@ -50,12 +50,13 @@ class SRNSOptions(Options):
 
 class PosteriorOptions(Options):
     candidates: int | Literal["all"] = Field(5, description="uniform candidates per example, or all")
-    prior: Literal["popularity", "flat", "group", "oracle"] = Field(
-        "popularity", description="believed before scores are seen: popularity, flat, group or oracle"
+    prior: Literal["popularity", "flat", "group", "self", "oracle"] = Field(
+        "popularity", description="believed before scores are seen: popularity, flat, group, self or oracle"
     )
     column: str | None = Field(None, description="user column of the group prior; occupation, or the first there is")
-    likelihood: Literal["paper", "mixture", "empirical"] = Field(
-        "paper", description="how F follows from what is counted: paper (as it is), mixture (inverted) or empirical"
+    likelihood: Literal["paper", "mixture", "empirical", "flat"] = Field(
+        "paper",
+        description="how F follows from the count: paper (as it is), mixture (inverted), empirical or flat",
     )
     cdf_over: Literal["unobserved", "catalogue", "all"] = Field(
         "unobserved", description="what F counts: unobserved items, those as a share of the catalogue, or all"

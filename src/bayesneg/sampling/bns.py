@@ -22,7 +22,7 @@ import numpy as np
 from bayesneg.checks import one_of
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.interfaces import Batch, CandidateDraw, Prior, RuleSampler, Scorer
+from bayesneg.interfaces import Batch, CandidateDraw, FollowsTraining, Prior, RuleSampler, Scorer
 from bayesneg.kernels.rules import (
     ALL,
     CATALOGUE,
@@ -44,6 +44,7 @@ from bayesneg.sampling.candidates import (
 )
 from bayesneg.sampling.likelihoods import (
     EmpiricalLikelihood,
+    FlatLikelihood,
     Likelihood,
     LikelihoodName,
     PaperLikelihood,
@@ -79,6 +80,12 @@ class _PosteriorSampler(RuleSampler):
                 f"got {self.cdf_over!r}"
             )
 
+        if as_prior(self.prior).weighs_scores and not isinstance(self.likelihood, FlatLikelihood):
+            raise InputError(
+                f"{type(self.prior).__name__} has the scores in it, and a likelihood would count them again; "
+                "set likelihood='flat' with it"
+            )
+
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> Self:
         prior = as_prior(self.prior).fit(train)
         return replace(self, prior=prior, likelihood=as_likelihood(self.likelihood).fit(train, prior, rng=rng))
@@ -96,16 +103,25 @@ class _PosteriorSampler(RuleSampler):
         return self.kept_out(Draws(candidates, sizes, probabilities, no_numbers(len(sizes))), batch)
 
     def kept_out(self, draws: Draws, batch: Batch) -> Draws:
-        return as_likelihood(self.likelihood).kept_out(draws, batch.positions)
+        for part in self._parts().values():
+            draws = part.kept_out(draws, batch.positions)
+        return draws
 
     def end_epoch(self, epoch: int, scorer: Scorer) -> None:
-        as_likelihood(self.likelihood).end_epoch(scorer)
+        for part in self._parts().values():
+            part.end_epoch(scorer)
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        return as_likelihood(self.likelihood).state_dict()
+        own = ((name, part.state_dict()) for name, part in self._parts().items())
+        return {f"{name}.{key}": value for name, state in own for key, value in state.items()}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        as_likelihood(self.likelihood).load_state_dict(state)
+        for name, part in self._parts().items():
+            prefix = f"{name}."
+            part.load_state_dict({key.removeprefix(prefix): state[key] for key in state if key.startswith(prefix)})
+
+    def _parts(self) -> dict[str, FollowsTraining]:
+        return {"prior": as_prior(self.prior), "likelihood": as_likelihood(self.likelihood)}
 
     def form(self) -> Form:
         """The step from what is counted to F, as a rule has it."""
@@ -128,9 +144,9 @@ class BNS(_PosteriorSampler):
     ``candidates`` m uniform candidates without replacement (``"all"`` is the paper's optimal sampler h*);
     ``weight`` λ, a number or a function of the epoch; ``prior`` a :class:`Prior` or a function
     ``(users, items) → probability``; ``likelihood`` how F follows from what is counted: ``"paper"`` (as it is),
-    ``"mixture"`` (inverted), ``"empirical"`` (learned while the model trains), or one of these with its settings, such
-    as ``MixtureLikelihood(0.02)``; ``cdf_over`` whether F is counted over the user's unobserved items or over all,
-    or over the unobserved ones as a share of the whole catalogue.
+    ``"mixture"`` (inverted), ``"empirical"`` (learned while the model trains), ``"flat"`` (scores say nothing), or one
+    of these with its settings, such as ``MixtureLikelihood(0.02)``; ``cdf_over`` whether F is counted over the user's
+    unobserved items or over all, or over the unobserved ones as a share of the whole catalogue.
     ``cdf="exact"`` counts F anew for every example; ``"refreshed"`` reads it off a summary of the user's list, made by
     the rule that ``refresh`` states; ``"auto"`` is exact up to 4,096 items and refreshed above.
     """

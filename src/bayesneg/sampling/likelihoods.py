@@ -17,7 +17,7 @@ import numpy as np
 from bayesneg.checks import number
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.interfaces import Prior, Scorer
+from bayesneg.interfaces import FollowsTraining, Prior, Scorer
 from bayesneg.kernels.rules import AsCounted, Draws, OfMixture, Tabled
 from bayesneg.kernels.rules import Likelihood as Form
 from bayesneg.sampling.candidates import evenly_spread, prepared
@@ -27,11 +27,11 @@ from bayesneg.sampling.probes import Probes, Standing
 PAIRS = 1 << 16  # unobserved pairs over which the mean of a prior is taken
 POINTS = 48  # of a learned table, at most
 LEAST_PROBES = 25  # in a stretch of a learned table
-LikelihoodName = Literal["paper", "mixture", "empirical"]
+LikelihoodName = Literal["paper", "mixture", "empirical", "flat"]
 LEAST_TRUE = 0.05  # of the items in any stretch at least this share are taken to be true negatives
 
 
-class Likelihood(ABC):
+class Likelihood(FollowsTraining, ABC):
     """How F follows from the counted share."""
 
     @abstractmethod
@@ -42,20 +42,6 @@ class Likelihood(ABC):
         """The likelihood bound to the training data and a prior fitted to it."""
         return self
 
-    def kept_out(self, draws: Draws, positions: np.ndarray) -> Draws:
-        """The draws without those of training pairs that the likelihood keeps from training."""
-        return draws
-
-    def end_epoch(self, scorer: Scorer) -> None:
-        """Called after each epoch; for a likelihood that learns from the model."""
-        return
-
-    def state_dict(self) -> dict[str, np.ndarray]:
-        return {}
-
-    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        return
-
 
 @dataclass(frozen=True)
 class PaperLikelihood(Likelihood):
@@ -63,6 +49,14 @@ class PaperLikelihood(Likelihood):
 
     def form(self) -> AsCounted:
         return AsCounted()
+
+
+@dataclass(frozen=True)
+class FlatLikelihood(Likelihood):
+    """F is ½: a score says nothing, and unbias is 1 − p; for a prior that has the scores in it already."""
+
+    def form(self) -> Tabled:
+        return tabled(np.zeros(1), np.full(1, 0.5))
 
 
 @dataclass(frozen=True)
@@ -115,9 +109,8 @@ class EmpiricalLikelihood(Likelihood):
 
     def fit(self, train: Interactions, prior: Prior, *, rng: np.random.Generator) -> EmpiricalLikelihood:
         probes = Probes.drawn(train, self.held_out, rng)
-        nothing_known = tabled(np.zeros(1), np.full(1, 0.5))
         share = false_share(self.false_share, train, prior)
-        return replace(self, learned=Learned(probes, share, nothing_known))
+        return replace(self, learned=Learned(probes, share, FlatLikelihood().form()))
 
     def form(self) -> Tabled:
         return prepared(self.learned).table
@@ -229,4 +222,5 @@ BY_NAME: dict[str, Likelihood] = {
     "paper": PaperLikelihood(),
     "mixture": MixtureLikelihood(),
     "empirical": EmpiricalLikelihood(),
+    "flat": FlatLikelihood(),
 }
