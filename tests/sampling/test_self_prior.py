@@ -10,7 +10,7 @@ from bayesneg.errors import InputError
 from bayesneg.models.embedding import EmbeddingScorer
 from bayesneg.sampling.candidates import evenly_spread
 from bayesneg.seeding import stream
-from worlds import interactions, random_interactions
+from worlds import interactions
 
 
 def liking_world(seed=0, n_users=200, n_items=120, dim=4):
@@ -83,5 +83,10 @@ def test_wrong_settings_and_a_prior_that_was_not_fitted_are_named():
             bn.SelfPrior(**settings)
     with pytest.raises(InputError, match="fit"):
         bn.SelfPrior().probability(np.array([0]), np.array([0]))
-    with pytest.raises(InputError, match="too few training pairs"):
-        bn.SelfPrior().fit(random_interactions(np.random.default_rng(0), 3, 9, most=0.4))
+
+
+def test_with_too_few_pairs_to_hold_out_all_have_the_mean():
+    train = interactions([[0, 1], [2, 3]], 6)
+    prior = bn.SelfPrior(hidden=0.5).fit(train)
+    prior.end_epoch(EmbeddingScorer(np.ones((2, 3), np.float32), np.ones((6, 3), np.float32)))
+    np.testing.assert_allclose(prior.probability(np.arange(2)[:, None], np.arange(6)), 0.5 * 4 / 8)

@@ -157,7 +157,7 @@ def base_cdf(likelihood: Any, M: Tensor) -> Tensor:
         rest = 1.0 - likelihood.share
         return M / (rest + torch.sqrt(rest * rest + (2.0 * likelihood.share - 1.0) * M))
     if isinstance(likelihood, Tabled):
-        at, values, slopes = (torch.as_tensor(array) for array in likelihood)
+        at, values, slopes = likelihood
         point = torch.searchsorted(at, M.contiguous(), right=True) - 1
         return values[point] + (M - at[point]) * slopes[point]
     return M

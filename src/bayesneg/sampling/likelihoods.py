@@ -95,7 +95,8 @@ class EmpiricalLikelihood(Likelihood):
     ``held_out`` of the training pairs, at most 20,000, are kept from training as probes: unobserved positives whose
     standing in the user's list shows h, while unobserved items are spread evenly over it, by its definition; so
     g = (1 − θh)/(1−θ). After each epoch h is counted anew in stretches that are short at the top of the list, and made
-    to rise with M by isotonic regression. In the first epoch scores say nothing yet: r = 1. ``false_share`` is θ, as in
+    to rise with M by isotonic regression. In the first epoch, and with too few pairs to hold some out, scores say
+    nothing: r = 1. ``false_share`` is θ, as in
     :class:`MixtureLikelihood`.
     """
 
@@ -120,6 +121,8 @@ class EmpiricalLikelihood(Likelihood):
 
     def end_epoch(self, scorer: Scorer) -> None:
         own = prepared(self.learned)
+        if not own.probes.held.any():
+            return
         at, h = rising_density(own.probes.standing(scorer), scorer.n_items)
         r = h * (1.0 - own.false_share) / np.maximum(1.0 - own.false_share * h, LEAST_TRUE)
         own.table = tabled(at, r / (1.0 + r))

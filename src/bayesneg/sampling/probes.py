@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesneg.data.interactions import Interactions
-from bayesneg.errors import InputError
 from bayesneg.interfaces import Scorer
 from bayesneg.kernels.rules import Draws
 
@@ -39,15 +38,10 @@ class Probes:
 
     @classmethod
     def drawn(cls, train: Interactions, share: float, rng: np.random.Generator) -> Probes:
-        """``share`` of the pairs, uniformly, of users with at least five."""
+        """``share`` of the pairs, uniformly, of users with at least five; none where there are too few."""
         held = np.zeros(len(train), dtype=bool)
         eligible = np.flatnonzero(train.counts[train.users] >= LEAST_ITEMS)
         wanted = min(round(share * len(eligible)), MOST, SCORES // train.n_items)
-        if wanted < 1:
-            raise InputError(
-                f"too few training pairs to hold {share:g} of them out: only users with at least {LEAST_ITEMS} items "
-                "give some; choose likelihood='mixture', which needs none"
-            )
         held[rng.choice(eligible, wanted, replace=False)] = True
         return cls(train, held)
 

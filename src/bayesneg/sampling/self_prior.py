@@ -74,6 +74,9 @@ class Rates:
     def estimate(self) -> None:
         """The bands and their rates, from where the probes and the unobserved pairs are now."""
         train, places = self.probes.train, np.flatnonzero(self.probes.held)
+        if len(places) == 0:
+            self.table = np.full((SCORE_BANDS, POPULARITY_BANDS), self.false_share)
+            return
         probes = train.users[places], train.indices[places]
         self.score_edges = _equal_parts(self.bands.standings(*probes), SCORE_BANDS)
         self.popularity_edges = _equal_parts(train.popularity[probes[1]], POPULARITY_BANDS)
@@ -91,7 +94,7 @@ class SelfPrior(Prior):
 
     ``hidden`` is how many positives are hidden for each observed one, which no training data can tell; it sets the
     mean. ``held_out`` of the training pairs, at most 20,000, are kept from training; ``seed`` draws them. In the first
-    epoch only popularity tells.
+    epoch only popularity tells; with too few pairs to hold some out all have the mean.
     """
 
     hidden: float = 0.25
