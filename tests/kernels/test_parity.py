@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 import bayesneg as bn
 from bayesneg.kernels import choices, reference, scoring, sequential, sweeping
-from bayesneg.kernels.rules import Draws
+from bayesneg.kernels.rules import Draws, OfMixture
 from bayesneg.models import mf
 from bayesneg.models.embedding import EmbeddingScorer
+from bayesneg.sampling.likelihoods import tabled
 from bayesneg.seeding import stream
 from rule_samplers import SAMPLERS as COUNTED
 from rule_samplers import SUMMARISED, Bent
@@ -124,10 +125,16 @@ def test_tiles_score_every_item_as_the_matrix_product_does(n_items, dim):
     assert (np.diff(train.popularity[places.items]) <= 0).all()
 
 
-def test_the_early_proof_never_changes_the_choice_and_mostly_succeeds():
-    """Real-valued factors of a trained model, where the shortcut works, against the reference, which has none."""
+@pytest.fixture(scope="module")
+def trained():
+    """A split, and real-valued factors of a trained model, where the shortcut works."""
     split = bn.split(bn.synthetic(150, 400, seed=2), test=0.2, seed=0)
-    scorer = bn.fit(bn.MF(dim=16, learning_rate=0.05), split, bn.RNS(), epochs=20, progress=False).scorer
+    return split, bn.fit(bn.MF(dim=16, learning_rate=0.05), split, bn.RNS(), epochs=20, progress=False).scorer
+
+
+def test_the_early_proof_never_changes_the_choice_and_mostly_succeeds(trained):
+    """Against the reference, which has no shortcut."""
+    split, scorer = trained
     proved = []
     readings = [(over, "paper") for over in ("unobserved", "catalogue", "all")]
     for over, likelihood in [*readings, ("unobserved", "mixture"), ("catalogue", "mixture"), ("unobserved", Bent())]:
@@ -142,6 +149,25 @@ def test_the_early_proof_never_changes_the_choice_and_mostly_succeeds():
                 proved.append(early_proofs(rule, drawn, batch) / 1500)
     assert proved[0] > 0.6  # the paper's weight, prior and F
     assert min(proved[18], proved[30]) > 0.6  # the same with the mixture undone, and with a table
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_early_proof_holds_under_any_likelihood(trained, seed):
+    """Random tables with level stretches and steps, random mixtures; priors from nothing to certainty."""
+    split, scorer = trained
+    rng = np.random.default_rng(seed)
+    values = np.sort(rng.random(12).round(int(rng.integers(1, 4)))) * rng.choice([0.5, 0.999, 1.0])
+    table = tabled(np.concatenate(([0.0], np.sort(1.0 - rng.random(11) ** 3))), values)
+    powers = rng.random(400) * rng.choice([0.1, 1.0, 9.0])
+    sampler = bn.BNS(prior=bn.ItemPrior(10.0**-powers), weight=float(rng.choice([0.0, 0.3, 5.0, 50.0])))
+    ready = sampler.prepare(split.train, rng=stream(0, "memory"))
+    batch = batch_of(split.train, scorer, stream(seed, "draws"), size=400)
+    drawn = ready.draws(batch)
+    for likelihood in (table, OfMixture(float(rng.choice([0.0, 1e-4, rng.random(), 1.0])))):
+        rule = ready.rule(batch)._replace(likelihood=likelihood)
+        np.testing.assert_array_equal(
+            compiled_choice(rule, drawn, batch)[0], reference.choose_batch(rule, drawn, batch)
+        )
 
 
 def early_proofs(rule, drawn, batch) -> int:
