@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from shutil import which
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -157,7 +157,7 @@ def base_cdf(likelihood: Any, M: Tensor) -> Tensor:
         rest = 1.0 - likelihood.share
         return M / (rest + torch.sqrt(rest * rest + (2.0 * likelihood.share - 1.0) * M))
     if isinstance(likelihood, Tabled):
-        at, values, slopes = likelihood
+        at, values, slopes = cast(tuple[Tensor, Tensor, Tensor], likelihood)
         point = torch.searchsorted(at, M.contiguous(), right=True) - 1
         return values[point] + (M - at[point]) * slopes[point]
     return M
