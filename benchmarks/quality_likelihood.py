@@ -40,7 +40,12 @@ SAMPLERS = {
     f"{prior} prior, {likelihood}": bn.BNS(prior=made, likelihood=likelihood)
     for prior, made in (("popularity", bn.PopularityPrior()), ("rate", RatePrior()))
     for likelihood in ("paper", "mixture", "empirical")
-} | {"self-estimated prior, flat": bn.BNS(prior=bn.SelfPrior(hidden=HIDDEN), likelihood="flat")}
+} | {
+    f"self-estimated prior, flat, weight {weight:g}": bn.BNS(
+        prior=bn.SelfPrior(hidden=HIDDEN), likelihood="flat", weight=weight
+    )
+    for weight in (5.0, 1.0)
+}
 
 
 def main() -> None:

@@ -24,7 +24,10 @@ from bayesneg.sampling.probes import Probes
 from bayesneg.seeding import stream
 
 PAIRS = 1 << 18  # unobserved pairs that stand for all of them
-SCORE_BANDS, POPULARITY_BANDS = 16, 6  # each with as many probes as any other
+# shares of the probes below each edge: eighths, and ever narrower where scores are highest, since those decide
+SCORE_EDGES = np.concatenate((np.arange(1, 8) / 8, 1.0 - 0.5 ** np.arange(4, 9)))
+POPULARITY_EDGES = np.arange(1, 6) / 6
+SCORE_BANDS, POPULARITY_BANDS = len(SCORE_EDGES) + 1, len(POPULARITY_EDGES) + 1
 STRENGTH = 20.0  # probes that a cell is worth before it has any, at the rate of its score band
 MOST = 0.95  # of a band at most this share is taken to be false negatives
 
@@ -62,9 +65,9 @@ class Rates:
     probes: Probes
     bands: Bands
     false_share: float  # θ
-    score_edges: np.ndarray  # (16 − 1,)
-    popularity_edges: np.ndarray  # (6 − 1,)
-    table: np.ndarray  # (16, 6) probability of a false negative
+    score_edges: np.ndarray  # (12,)
+    popularity_edges: np.ndarray  # (5,)
+    table: np.ndarray  # (13, 6) probability of a false negative
 
     def cells(self, users: np.ndarray, items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         score = np.searchsorted(self.score_edges, self.bands.standings(users, items), side="right")
@@ -78,8 +81,8 @@ class Rates:
             self.table = np.full((SCORE_BANDS, POPULARITY_BANDS), self.false_share)
             return
         probes = train.users[places], train.indices[places]
-        self.score_edges = _equal_parts(self.bands.standings(*probes), SCORE_BANDS)
-        self.popularity_edges = _equal_parts(train.popularity[probes[1]], POPULARITY_BANDS)
+        self.score_edges = np.quantile(self.bands.standings(*probes), SCORE_EDGES)
+        self.popularity_edges = np.quantile(train.popularity[probes[1]], POPULARITY_EDGES)
         found, everywhere = _counted(self.cells(*probes)), _counted(self.cells(*evenly_spread(train, PAIRS)))
         evenly = everywhere * (len(places) / max(everywhere.sum(), 1.0))  # where probes like any pair would be
         of_score = (found.sum(axis=1, keepdims=True) + 1.0) / (evenly.sum(axis=1, keepdims=True) + 1.0)
@@ -147,10 +150,6 @@ class SelfPrior(Prior):
         if self.rates is None:
             raise InputError("SelfPrior learns from training data; call prior.fit(train) first, as fit does")
         return self.rates
-
-
-def _equal_parts(values: np.ndarray, parts: int) -> np.ndarray:
-    return np.quantile(values, np.arange(1, parts) / parts)
 
 
 def _counted(cells: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
