@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
+
 import bayesneg as bn
+from bayesneg.kernels.rules import Tabled
+from bayesneg.sampling.likelihoods import Likelihood, tabled
+
+
+@dataclass(frozen=True)
+class Bent(Likelihood):
+    """A table with level stretches, steep ones and certainty about neither end."""
+
+    def form(self) -> Tabled:
+        return tabled(np.array([0.0, 0.2, 0.35, 0.6, 0.9, 0.95]), np.array([0.01, 0.01, 0.4, 0.4, 0.95, 0.999]))
+
+
+FLAT = bn.FlatPrior(0.2)
 
 SAMPLERS = {
     "rns": bn.RNS(),
@@ -17,7 +34,16 @@ SAMPLERS = {
     "bns, share of the catalogue": bn.BNS(cdf_over="catalogue", weight=1.0, prior=bn.FlatPrior(0.2)),
     "bns, strong prior": bn.BNS(prior=bn.FlatPrior(0.5)),
     "bns, certain prior": bn.BNS(prior=lambda users, items: (items % 2).astype(float)),
+    "bns, mixture": bn.BNS(likelihood="mixture", prior=FLAT),
+    "bns, mixture, mostly false": bn.BNS(likelihood=bn.MixtureLikelihood(0.9), prior=FLAT),
+    "bns, mixture, share of the catalogue": bn.BNS(likelihood="mixture", prior=FLAT, cdf_over="catalogue", weight=1.0),
+    "bns, table": bn.BNS(likelihood=Bent(), prior=FLAT),
+    "bns, table, small weight": bn.BNS(likelihood=Bent(), weight=0.1),
+    "bns, flat": bn.BNS(likelihood="flat", prior=lambda users, items: items % 5 / 10.0),
+    "bns, empirical": bn.BNS(likelihood=bn.EmpiricalLikelihood(held_out=0.4), prior=FLAT),
     "posterior": bn.Posterior(),
+    "posterior, mixture": bn.Posterior(likelihood="mixture"),
+    "posterior, table": bn.Posterior(likelihood=Bent()),
     "posterior, share of the catalogue": bn.Posterior(cdf_over="catalogue"),
     "posterior of all": bn.Posterior(candidates="all"),
     "aobpr": bn.AOBPR(scale=4.0),
@@ -35,6 +61,9 @@ SUMMARISED = {
     "bns, share of the catalogue, refreshed": bn.BNS(
         cdf_over="catalogue", weight=1.0, prior=bn.FlatPrior(0.2), cdf="refreshed"
     ),
+    "bns, mixture, refreshed": bn.BNS(likelihood="mixture", prior=FLAT, cdf="refreshed"),
+    "bns, table, refreshed": bn.BNS(likelihood=Bent(), prior=FLAT, cdf="refreshed"),
+    "bns, empirical, refreshed": bn.BNS(likelihood=bn.EmpiricalLikelihood(held_out=0.4), prior=FLAT, cdf="refreshed"),
     "bns, strong prior, refreshed": bn.BNS(prior=bn.FlatPrior(0.5), cdf="refreshed"),
     "bns, certain prior, refreshed": bn.BNS(prior=lambda users, items: (items % 2).astype(float), cdf="refreshed"),
 }

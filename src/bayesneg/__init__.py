@@ -48,6 +48,10 @@ if TYPE_CHECKING:
     from bayesneg.sampling.bns import Posterior as Posterior
     from bayesneg.sampling.candidates import UniformDraw as UniformDraw
     from bayesneg.sampling.dns import DNS as DNS
+    from bayesneg.sampling.likelihoods import EmpiricalLikelihood as EmpiricalLikelihood
+    from bayesneg.sampling.likelihoods import FlatLikelihood as FlatLikelihood
+    from bayesneg.sampling.likelihoods import MixtureLikelihood as MixtureLikelihood
+    from bayesneg.sampling.likelihoods import PaperLikelihood as PaperLikelihood
     from bayesneg.sampling.priors import FlatPrior as FlatPrior
     from bayesneg.sampling.priors import FunctionPrior as FunctionPrior
     from bayesneg.sampling.priors import GroupPrior as GroupPrior
@@ -65,6 +69,7 @@ if TYPE_CHECKING:
     from bayesneg.sampling.refreshing import Refresh as Refresh
     from bayesneg.sampling.schedules import LinearDecay as LinearDecay
     from bayesneg.sampling.schedules import WarmStart as WarmStart
+    from bayesneg.sampling.self_prior import SelfPrior as SelfPrior
     from bayesneg.sampling.srns import SRNS as SRNS
     from bayesneg.sampling.static import PNS as PNS
     from bayesneg.sampling.static import RNS as RNS
@@ -98,6 +103,12 @@ _HOMES = {
     "bayesneg.sampling.bns": ("BNS", "Posterior"),
     "bayesneg.sampling.candidates": ("UniformDraw",),
     "bayesneg.sampling.dns": ("DNS",),
+    "bayesneg.sampling.likelihoods": (
+        "EmpiricalLikelihood",
+        "FlatLikelihood",
+        "MixtureLikelihood",
+        "PaperLikelihood",
+    ),
     "bayesneg.sampling.priors": (
         "FlatPrior",
         "FunctionPrior",
@@ -113,6 +124,7 @@ _HOMES = {
     "bayesneg.sampling.priors.reliability": ("Calibration", "calibration_of"),
     "bayesneg.sampling.refreshing": ("Refresh",),
     "bayesneg.sampling.schedules": ("LinearDecay", "WarmStart"),
+    "bayesneg.sampling.self_prior": ("SelfPrior",),
     "bayesneg.sampling.srns": ("SRNS",),
     "bayesneg.sampling.static": ("PNS", "RNS"),
     "bayesneg.training": ("fit",),

@@ -142,6 +142,10 @@ class RuleSampler(NegativeSampler):
     def draws(self, batch: Batch) -> Draws:
         """All randomness of the batch, drawn without looking at a score: candidates, priors, uniform numbers."""
 
+    def kept_out(self, draws: Draws, batch: Batch) -> Draws:
+        """The draws without those of training pairs that the sampler keeps from training; :meth:`draws` heeds it."""
+        return draws
+
     @abstractmethod
     def width(self, n_items: int) -> int:
         """How many numbers :meth:`draws` needs per example, for choosing a batch that fits in memory."""
@@ -160,8 +164,28 @@ class CandidateDraw(Protocol):
         ...
 
 
-class Prior(ABC):
-    """The probability that an unobserved pair is a false negative, before any score is seen."""
+class FollowsTraining:
+    """A part of a sampler that may learn from the model as it trains; by default it does not."""
+
+    def kept_out(self, draws: Draws, positions: np.ndarray) -> Draws:
+        """The draws without those of training pairs, by their ``positions`` (B,), that are kept from training."""
+        return draws
+
+    def end_epoch(self, scorer: Scorer) -> None:
+        """Called after each epoch."""
+        return
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """What a checkpoint must keep; empty for what does not learn."""
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        """Take up the state that :meth:`state_dict` gave."""
+        return
+
+
+class Prior(FollowsTraining, ABC):
+    """The probability that an unobserved pair is a false negative, before its score is seen."""
 
     @abstractmethod
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
@@ -174,6 +198,11 @@ class Prior(ABC):
     @property
     def uses_test_labels(self) -> bool:
         """True for the oracle, which looks at the test labels on purpose."""
+        return False
+
+    @property
+    def weighs_scores(self) -> bool:
+        """True for a prior that has looked at the model's scores, so that the likelihood must not do so again."""
         return False
 
 

@@ -15,6 +15,11 @@ from bayesneg.kernels import reference as ref
 from bayesneg.kernels import rules
 
 
+def as_published(counts, p):
+    """Unbias of candidates with these counts among the six."""
+    return ref.counted_unbias(rules.AsCounted(), np.array(counts), 6, np.array(p))
+
+
 def test_info_is_one_minus_sigmoid_of_the_gap():
     assert ref.info(4.0, 4.0) == 0.5
     assert ref.info(4.0, 3.0) == pytest.approx(1 - 1 / (1 + math.exp(-1.0)))  # 0.268941…
@@ -44,6 +49,33 @@ def test_unbias_is_the_paper_s_fraction():
     np.testing.assert_allclose(ref.unbias(F, p), (1 - F) * (1 - p) / (1 - F - p + 2 * F * p), rtol=1e-12)
 
 
+@pytest.mark.parametrize("share", [0.0, 1e-9, 0.01, 0.4999999999, 0.5, 0.5000000001, 0.9, 1.0])
+def test_the_mixture_is_undone_to_the_last_digits(share):
+    F = np.concatenate((np.linspace(0.001, 0.999, 500), 1.0 - np.geomspace(1e-6, 1e-3, 50)))
+    counted = (1 - share) * (2 * F - F * F) + share * F * F
+    np.testing.assert_allclose(ref.base_cdf(rules.OfMixture(share), counted), F, rtol=1e-9)
+
+
+def test_the_mixture_of_halves_is_the_paper_s_own_and_a_small_share_makes_the_top_less_suspect():
+    M = np.arange(1, 1000) / 1000
+    np.testing.assert_array_equal(ref.base_cdf(rules.OfMixture(0.5), M), M)  # to the bit
+    assert ref.base_cdf(rules.OfMixture(0.0), 0.999) == pytest.approx(1 - math.sqrt(0.001))  # .968, not .999
+
+
+def test_under_the_mixture_the_mean_of_unbias_is_the_share_of_true_negatives():
+    """The paper's lemma, which the counted share breaks: with F evenly spread the mean is .963, not .99."""
+    M = (np.arange(10**6) + 0.5) / 10**6
+    assert ref.unbias(ref.base_cdf(rules.OfMixture(0.01), M), 0.01).mean() == pytest.approx(0.99, abs=1e-6)
+    assert ref.unbias(M, 0.01).mean() == pytest.approx(0.963, abs=1e-3)
+
+
+def test_a_table_is_read_along_straight_lines():
+    # points (0, .2), (.5, .2), (.8, .5); the last holds on
+    table = rules.Tabled(np.array([0.0, 0.5, 0.8, 2.0]), np.array([0.2, 0.2, 0.5, 0.5]), np.array([0.0, 1.0, 0.0, 0.0]))
+    found = ref.base_cdf(table, np.array([0.0, 0.3, 0.5, 0.6, 0.8, 0.99]))
+    np.testing.assert_allclose(found, [0.2, 0.2, 0.2, 0.3, 0.5, 0.5])
+
+
 def test_unbias_is_a_probability_that_falls_in_F_and_in_the_prior():
     F, p = np.meshgrid(np.linspace(0.01, 0.99, 50), np.linspace(0.01, 0.99, 50))
     values = ref.unbias(F, p)
@@ -63,31 +95,31 @@ def test_risk_weighs_gain_against_loss():
 
 
 def test_least_risk_prefers_the_safe_item_where_the_prior_warns_and_the_hard_one_where_it_does_not():
-    x, counts = np.array([6.0, 3.0]), np.array([6, 3])
+    x = np.array([6.0, 3.0])
     # p = 1/10: risks 0.880797·(1 − 6·0.6) = −2.2901 and 0.268941·(1 − 6·36/39) = −1.2206
-    assert ref.choose_least_risk(x, 4.0, counts, 6, np.array([0.1, 0.1]), 5.0) == 0
+    assert ref.choose_least_risk(x, 4.0, as_published([6, 3], [0.1, 0.1]), 5.0) == 0
     # p = 1/2 on the first: unbias 1/7, risk 0.880797·(1 − 6/7) = +0.1258
-    assert ref.choose_least_risk(x, 4.0, counts, 6, np.array([0.5, 0.1]), 5.0) == 1
+    assert ref.choose_least_risk(x, 4.0, as_published([6, 3], [0.5, 0.1]), 5.0) == 1
 
 
 def test_a_small_weight_flees_false_negatives_and_a_large_one_seeks_hard_items():
-    x, counts, p = np.array([6.0, 3.0]), np.array([6, 3]), np.array([0.25, 0.25])
+    x, true_negative = np.array([6.0, 3.0]), as_published([6, 3], [0.25, 0.25])
     # unbias 1/3 and 4/5 by hand: (1·3)/(1·3 + 6·1) and (4·3)/(4·3 + 3·1)
     # λ = 0.1: 0.8808·(1 − 1.1/3) = 0.5578 against 0.2689·(1 − 0.88) = 0.0323
-    assert ref.choose_least_risk(x, 4.0, counts, 6, p, 0.1) == 1
+    assert ref.choose_least_risk(x, 4.0, true_negative, 0.1) == 1
     # λ = 15: 0.8808·(1 − 16/3) = −3.817 against 0.2689·(1 − 12.8) = −3.174
-    assert ref.choose_least_risk(x, 4.0, counts, 6, p, 15.0) == 0
+    assert ref.choose_least_risk(x, 4.0, true_negative, 15.0) == 0
 
 
 def test_posterior_criterion_takes_the_surest_true_negative():
-    assert ref.choose_most_unbiased(np.array([6, 3]), 6, np.array([0.1, 0.1])) == 1
-    assert ref.choose_most_unbiased(np.array([6, 3]), 6, np.array([0.01, 0.9])) == 0
+    assert ref.choose_most_unbiased(as_published([6, 3], [0.1, 0.1])) == 1
+    assert ref.choose_most_unbiased(as_published([6, 3], [0.01, 0.9])) == 0
 
 
 def test_lowest_position_wins_a_tie():
-    tied, p = np.array([2.0, 2.0, 2.0]), np.array([0.1, 0.1, 0.1])
-    assert ref.choose_least_risk(tied, 1.0, np.array([4, 4, 4]), 6, p, 5.0) == 0
-    assert ref.choose_most_unbiased(np.array([4, 4, 4]), 6, p) == 0
+    tied, true_negative = np.array([2.0, 2.0, 2.0]), as_published([4, 4, 4], [0.1, 0.1, 0.1])
+    assert ref.choose_least_risk(tied, 1.0, true_negative, 5.0) == 0
+    assert ref.choose_most_unbiased(true_negative) == 0
     assert ref.choose_highest(tied, 1, 0.9) == 0
 
 

@@ -15,17 +15,19 @@ if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
 from bayesneg.kernels import batched, fused  # noqa: E402
-from bayesneg.kernels.reference import counted_cdf, list_sizes, unbias  # noqa: E402
-from bayesneg.kernels.rules import ALL, CATALOGUE, UNOBSERVED  # noqa: E402
+from bayesneg.kernels.reference import list_sizes  # noqa: E402
+from bayesneg.kernels.rules import ALL, CATALOGUE, UNOBSERVED, AsCounted, OfMixture  # noqa: E402
+from rule_samplers import Bent  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 @pytest.mark.parametrize(("m", "n_items"), [(1, 2), (5, 40), (16, 2500)])
 @pytest.mark.parametrize("over", [UNOBSERVED, CATALOGUE, ALL], ids=["unobserved", "catalogue", "all"])
+@pytest.mark.parametrize("likelihood", [AsCounted(), OfMixture(0.03), Bent().form()], ids=["paper", "mixture", "table"])
 @pytest.mark.parametrize("risky", [True, False], ids=["least risk", "most unbiased"])
 @pytest.mark.parametrize("steps", [3, 10**6], ids=["tied", "distinct"])
-def test_the_choice_by_posterior(m, n_items, over, risky, steps):
+def test_the_choice_by_posterior(m, n_items, over, likelihood, risky, steps):
     random = torch.Generator().manual_seed(m)
     B = 30
     scores = torch.randint(-steps, steps + 1, (B, n_items), generator=random).float() / steps * 3
@@ -46,13 +48,15 @@ def test_the_choice_by_posterior(m, n_items, over, risky, steps):
             listed[rows[starts[b] : starts[b] + counts[b]].long()] = False
         at_most[b] = (scores[b, listed, None] <= x[b]).sum(dim=0)
     _, n = list_sizes(over, n_items, counts)
+    likelihood = type(likelihood)(*(torch.tensor(value, dtype=torch.float64) for value in likelihood))
+    true_negative = batched.counted_unbias(likelihood, at_most, n, priors)
     if risky:
         x_positive = scores.gather(1, positives[:, None])[:, 0]
-        position = batched.choose_least_risk(x, x_positive, at_most, n, priors, weight, sizes)
+        position = batched.choose_least_risk(x, x_positive, true_negative, weight, sizes)
     else:
-        position = batched.choose_most_unbiased(at_most, n, priors, sizes)
+        position = batched.choose_most_unbiased(true_negative, sizes)
     expected = torch.where(sizes > 0, candidates.gather(1, position[:, None])[:, 0], -1)
-    assert unbias(counted_cdf(at_most, n[:, None]), priors).isfinite().all()
+    assert true_negative.isfinite().all()
 
     def there(tensor):
         return tensor.to(DEVICE)
@@ -62,7 +66,7 @@ def test_the_choice_by_posterior(m, n_items, over, risky, steps):
     wide = there(wide)
     chosen = fused.choose_by_posterior(
         there(scores), wide[:, 0], there(starts), there(counts), there(rows), wide[:, 3:], wide[:, 1], there(priors),
-        there(weight) if risky else None, over=over,
+        there(weight) if risky else None, over=over, likelihood=type(likelihood)(*map(there, likelihood)),
     )  # fmt: skip
     torch.testing.assert_close(chosen.cpu(), expected)
 

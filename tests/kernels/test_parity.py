@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 
 import bayesneg as bn
 from bayesneg.kernels import binning, choices, reference, scoring, sequential, sweeping
-from bayesneg.kernels.rules import Draws
+from bayesneg.kernels.rules import UNOBSERVED, AsCounted, Draws, LeastRisk, OfMixture
 from bayesneg.models import mf
 from bayesneg.models.embedding import EmbeddingScorer
+from bayesneg.sampling.likelihoods import tabled
 from bayesneg.seeding import stream
 from rule_samplers import SAMPLERS as COUNTED
-from rule_samplers import SUMMARISED
+from rule_samplers import SUMMARISED, Bent
 from worlds import batch_of, compiled_choice, exact_scorer, random_interactions
 
 SAMPLERS = {**COUNTED, **SUMMARISED}
@@ -124,23 +126,49 @@ def test_tiles_score_every_item_as_the_matrix_product_does(n_items, dim):
     assert (np.diff(train.popularity[places.items]) <= 0).all()
 
 
-def test_the_early_proof_never_changes_the_choice_and_mostly_succeeds():
-    """Real-valued factors of a trained model, where the shortcut works, against the reference, which has none."""
+@pytest.fixture(scope="module")
+def trained():
+    """A split, and real-valued factors of a trained model, where the shortcut works."""
     split = bn.split(bn.synthetic(150, 400, seed=2), test=0.2, seed=0)
-    scorer = bn.fit(bn.MF(dim=16, learning_rate=0.05), split, bn.RNS(), epochs=20, progress=False).scorer
+    return split, bn.fit(bn.MF(dim=16, learning_rate=0.05), split, bn.RNS(), epochs=20, progress=False).scorer
+
+
+def test_the_early_proof_never_changes_the_choice_and_mostly_succeeds(trained):
+    """Against the reference, which has no shortcut."""
+    split, scorer = trained
     proved = []
-    for over in ("unobserved", "catalogue", "all"):
+    readings = [(over, "paper") for over in ("unobserved", "catalogue", "all")]
+    for over, likelihood in [*readings, ("unobserved", "mixture"), ("catalogue", "mixture"), ("unobserved", Bent())]:
         for weight in (5.0, 0.1):
             for prior in (bn.PopularityPrior(), bn.FlatPrior(0.02), bn.FlatPrior(0.3)):
-                sampler = bn.BNS(weight=weight, prior=prior, cdf_over=over).prepare(
-                    split.train, rng=stream(0, "memory")
-                )
+                sampler = bn.BNS(weight=weight, prior=prior, cdf_over=over, likelihood=likelihood)
+                sampler = sampler.prepare(split.train, rng=stream(0, "memory"))
                 batch = batch_of(split.train, scorer, stream(0, "draws"), size=1500)
                 drawn, rule = sampler.draws(batch), sampler.rule(batch)
                 compiled = compiled_choice(rule, drawn, batch)[0]
                 np.testing.assert_array_equal(compiled, reference.choose_batch(rule, drawn, batch))
                 proved.append(early_proofs(rule, drawn, batch) / 1500)
     assert proved[0] > 0.6  # the paper's weight, prior and F
+    assert min(proved[18], proved[30]) > 0.6  # the same with the mixture undone, and with a table
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_early_proof_holds_under_any_likelihood(trained, seed):
+    """Random tables with level stretches and steps, random mixtures; priors from nothing to certainty."""
+    split, scorer = trained
+    rng = np.random.default_rng(seed)
+    values = np.sort(rng.random(12).round(int(rng.integers(1, 4)))) * rng.choice([0.5, 0.999, 1.0])
+    table = tabled(np.concatenate(([0.0], np.sort(1.0 - rng.random(11) ** 3))), values)
+    powers = rng.random(400) * rng.choice([0.1, 1.0, 9.0])
+    sampler = bn.BNS(prior=bn.ItemPrior(10.0**-powers), weight=float(rng.choice([0.0, 0.3, 5.0, 50.0])))
+    ready = sampler.prepare(split.train, rng=stream(0, "memory"))
+    batch = batch_of(split.train, scorer, stream(seed, "draws"), size=400)
+    drawn = ready.draws(batch)
+    for likelihood in (table, OfMixture(float(rng.choice([0.0, 1e-4, rng.random(), 1.0])))):
+        rule = ready.rule(batch)._replace(likelihood=likelihood)
+        np.testing.assert_array_equal(
+            compiled_choice(rule, drawn, batch)[0], reference.choose_batch(rule, drawn, batch)
+        )
 
 
 @pytest.mark.parametrize("candidates", [17, 60, "all"])
@@ -151,13 +179,13 @@ def test_bins_never_change_the_choice_among_many(candidates, weight):
     scorer = bn.fit(bn.MF(dim=16, learning_rate=0.05), split, bn.RNS(), epochs=20, progress=False).scorer
     noise = np.random.default_rng(0).random((60, 300))
     beliefs = (
-        ("unobserved", bn.PopularityPrior()),
-        ("all", bn.FlatPrior(0.3)),
-        ("catalogue", bn.OraclePrior(split.test)),
-        ("unobserved", lambda users, items: noise[users, items]),
+        ("unobserved", "paper", bn.PopularityPrior()),
+        ("all", "mixture", bn.FlatPrior(0.3)),
+        ("catalogue", "paper", bn.OraclePrior(split.test)),
+        ("unobserved", "mixture", lambda users, items: noise[users, items]),
     )
-    for over, prior in beliefs:
-        sampler = bn.BNS(candidates=candidates, weight=weight, prior=prior, cdf_over=over)
+    for over, likelihood, prior in beliefs:
+        sampler = bn.BNS(candidates=candidates, weight=weight, prior=prior, cdf_over=over, likelihood=likelihood)
         sampler = sampler.prepare(split.train, rng=stream(0, "memory"))
         batch = batch_of(split.train, scorer, stream(0, "draws"), size=400)
         drawn, rule = sampler.draws(batch), sampler.rule(batch)
@@ -179,8 +207,16 @@ def test_bins_never_change_the_choice_where_scores_tie_or_lie_far_apart(values, 
     x[observed] = np.nan
     n = len(x) - len(observed)
     counts = (x[None, :] <= x[places][:, None]).sum(axis=1)
-    wanted = reference.choose_least_risk(x[places], np.float32(0.5), counts, n, p, 5.0)
-    assert binning.choose_among_many(x, places, np.float32(0.5), n, p, 5.0) == wanted
+    rule = LeastRisk(5.0, UNOBSERVED, AsCounted() if seed % 3 else OfMixture(0.01))
+    wanted = reference.choose_least_risk(
+        x[places], np.float32(0.5), reference.counted_unbias(rule.likelihood, counts, n, p), 5.0
+    )
+    assert among_many(x, places, np.float32(0.5), n, p, rule) == wanted
+
+
+@njit
+def among_many(x, places, x_positive, n, p, rule):
+    return binning.choose_among_many(x, places, x_positive, n, p, rule)
 
 
 def early_proofs(rule, drawn, batch) -> int:

@@ -14,6 +14,7 @@ from bayesneg.sampling.priors.combined import CombinedPrior, ScaledPrior
 from bayesneg.sampling.priors.exposure import ExposurePrior
 from bayesneg.sampling.priors.learned import LearnedPrior
 from bayesneg.sampling.priors.rates import RatePrior, SmoothedGroupPrior
+from bayesneg.sampling.self_prior import SelfPrior
 
 Build = Callable[[Mapping[str, Any], Split], Prior]
 OWN: Final = {  # settings that only some kinds have
@@ -81,4 +82,5 @@ PRIORS: Final[dict[str, Build]] = {
     "rate": lambda settings, split: RatePrior(**_rated(settings)),
     "smoothed": lambda settings, split: SmoothedGroupPrior(_column(settings, split), **_rated(settings)),
     "learned": _learned,
+    "self": lambda settings, split: SelfPrior(),
 }

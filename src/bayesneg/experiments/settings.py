@@ -63,8 +63,8 @@ class PosteriorOptions(Options):
     candidates: int | Literal["all"] = Field(5, description="uniform candidates per example, or all")
     prior: Annotated[str, AfterValidator(_known_priors)] = Field(
         "popularity",
-        description="believed before scores are seen: popularity, flat, rate, group, smoothed (group), learned or "
-        "oracle, file.py:Class; several joined by +",
+        description="believed before scores are seen: popularity, flat, rate, group, smoothed (group), learned, self, "
+        "oracle or file.py:Class; several joined by +",
     )
     column: str | None = Field(
         None, description="user column of the group and smoothed priors; occupation, or the first there is"
@@ -79,6 +79,10 @@ class PosteriorOptions(Options):
     strength: float | None = Field(None, description="factor on the odds of the prior")
     rejected: str | None = Field(None, description="a file of pairs that were shown and not chosen")
     seen: float | None = Field(None, description="factor on the odds of the prior for those pairs")
+    likelihood: Literal["paper", "mixture", "empirical", "flat"] = Field(
+        "paper",
+        description="how F follows from the count: paper (as it is), mixture (inverted), empirical or flat",
+    )
     cdf_over: Literal["unobserved", "catalogue", "all"] = Field(
         "unobserved", description="what F counts: unobserved items, those as a share of the catalogue, or all"
     )

@@ -12,13 +12,13 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from shutil import which
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
 
 from bayesneg.kernels.reference import counted_cdf, risk, unbias
-from bayesneg.kernels.rules import FACTOR_TRIES, SHORTEST
+from bayesneg.kernels.rules import FACTOR_TRIES, SHORTEST, OfMixture, Tabled
 
 FEW = 16  # up to this many candidates F is counted by comparing, above it by sorting
 INFINITY = float("inf")
@@ -151,17 +151,32 @@ def choose_highest(x: Tensor, sizes: Tensor, top: int, uniforms: Tensor) -> Tens
     return order.gather(1, (uniforms * among).long()[:, None])[:, 0]
 
 
+def base_cdf(likelihood: Any, M: Tensor) -> Tensor:
+    """F where the shares M (B, m) were counted; a likelihood's numbers are tensors here."""
+    if isinstance(likelihood, OfMixture):
+        rest = 1.0 - likelihood.share
+        return M / (rest + torch.sqrt(rest * rest + (2.0 * likelihood.share - 1.0) * M))
+    if isinstance(likelihood, Tabled):
+        at, values, slopes = cast(tuple[Tensor, Tensor, Tensor], likelihood)
+        point = torch.searchsorted(at, M.contiguous(), right=True) - 1
+        return values[point] + (M - at[point]) * slopes[point]
+    return M
+
+
+def counted_unbias(likelihood: Any, counts: Tensor, n: Tensor, p: Tensor) -> Tensor:
+    """The probability (B, m) of a true negative from counts (B, m) of lists of n (B,)."""
+    return unbias(base_cdf(likelihood, counted_cdf(counts.double(), n.double()[:, None])), p)
+
+
 def choose_least_risk(
-    x: Tensor, x_positive: Tensor, counts: Tensor, n: Tensor, p: Tensor, weight: float | Tensor, sizes: Tensor
+    x: Tensor, x_positive: Tensor, true_negative: Tensor, weight: float | Tensor, sizes: Tensor
 ) -> Tensor:
     """Position (B,) of the candidate with the least risk; the lowest position wins a tie."""
-    F = counted_cdf(counts.double(), n.double()[:, None])
-    value = risk(info(x_positive[:, None], x), unbias(F, p), weight)
-    return _first_least(value, sizes)
+    return _first_least(risk(info(x_positive[:, None], x), true_negative, weight), sizes)
 
 
-def choose_most_unbiased(counts: Tensor, n: Tensor, p: Tensor, sizes: Tensor) -> Tensor:
-    return _first_least(-unbias(counted_cdf(counts.double(), n.double()[:, None]), p), sizes)
+def choose_most_unbiased(true_negative: Tensor, sizes: Tensor) -> Tensor:
+    return _first_least(-true_negative, sizes)
 
 
 def _first_least(value: Tensor, sizes: Tensor) -> Tensor:

@@ -98,14 +98,16 @@ def _by_posterior(rule: Any, batch: Examples, rows: Rows, scores: Scores) -> Ten
         return fused.choose_by_posterior(
             scores.chunk(0, rows.n_items), batch.positives, batch.starts, batch.counts, rows.items,
             drawn.candidates, drawn.sizes, drawn.priors, getattr(rule, "weight", None), over=rule.over,
+            likelihood=rule.likelihood,
         )  # fmt: skip
     candidates = drawn.candidates.clamp(min=0)
     x, counts = _counts(rule.over, batch, rows, scores, torch.cat([batch.positives[:, None], candidates], dim=1))
     _, n = list_sizes(rule.over, rows.n_items, batch.counts)
+    true_negative = batched.counted_unbias(rule.likelihood, counts, n, drawn.priors)
     if isinstance(rule, MostUnbiased):
-        position = batched.choose_most_unbiased(counts, n, drawn.priors, drawn.sizes)
+        position = batched.choose_most_unbiased(true_negative, drawn.sizes)
     else:
-        position = batched.choose_least_risk(x[:, 1:], x[:, 0], counts, n, drawn.priors, rule.weight, drawn.sizes)
+        position = batched.choose_least_risk(x[:, 1:], x[:, 0], true_negative, rule.weight, drawn.sizes)
     return candidates.gather(1, position[:, None])[:, 0]
 
 
@@ -117,7 +119,8 @@ def _by_summary(rule: Any, batch: Examples, rows: Rows, scores: Scores) -> Tenso
     above = batched.items_above(rule.knots.index_select(0, batch.users), rule.ranks, z)
     n_counted, n = list_sizes(rule.over, rows.n_items, batch.counts)
     counts = n_counted[:, None] - torch.minimum(above, n_counted[:, None] - 1.0)
-    position = batched.choose_least_risk(x[:, 1:], x[:, 0], counts, n, drawn.priors, rule.weight, drawn.sizes)
+    true_negative = batched.counted_unbias(rule.likelihood, counts, n, drawn.priors)
+    position = batched.choose_least_risk(x[:, 1:], x[:, 0], true_negative, rule.weight, drawn.sizes)
     return candidates.gather(1, position[:, None])[:, 0]
 
 

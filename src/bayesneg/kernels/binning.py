@@ -6,12 +6,13 @@ candidates counts F only where the least risk can lie. Entries that must not cou
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesneg.kernels.choices import counted_cdf, info, risk, unbias
+from bayesneg.kernels.choices import info, risk
 from bayesneg.kernels.compiling import kernel
+from bayesneg.kernels.likelihoods import counted_unbias
 
 BINS = 256
 LANES = 64  # scores looked at side by side
@@ -123,9 +124,7 @@ def _over_ways(sizes: np.ndarray, b: int) -> int:
 
 
 @kernel
-def choose_among_many(
-    x: np.ndarray, places: np.ndarray, x_positive: float, n: int, p: np.ndarray, weight: float
-) -> int:
+def choose_among_many(x: np.ndarray, places: np.ndarray, x_positive: float, n: int, p: np.ndarray, rule: Any) -> int:
     """Position of the candidate with the least risk; F is counted in the bins that can hold it, and in no other.
 
     The candidates stand at ``places`` of the user's list x. A bin tells of all its candidates at once how little their
@@ -133,7 +132,7 @@ def choose_among_many(
     """
     bins = binned(x)
     starts, positions = sorted_by_bin(bins.of_places[places])
-    bound = _bounds(x, places, x_positive, n, p, weight, bins)
+    bound = _bounds(x, places, x_positive, n, p, rule, bins)
     best, least = 0, np.inf
     while True:
         b = np.argmin(bound)
@@ -143,15 +142,16 @@ def choose_among_many(
         below = bins.starts[BINS] - bins.starts[b + 1]
         members = np.sort(x[bins.places[bins.starts[b] : bins.starts[b + 1]]])
         for k in positions[starts[b] : starts[b + 1]]:
-            F = counted_cdf(below + np.searchsorted(members, x[places[k]], side="right"), n)
-            value = risk(info(x_positive, x[places[k]]), unbias(F, p[k]), weight)
+            count = below + np.searchsorted(members, x[places[k]], side="right")
+            true_negative = counted_unbias(rule.likelihood, count, n, p[k])
+            value = risk(info(x_positive, x[places[k]]), true_negative, rule.weight)
             if value < least or (value == least and k < best):
                 best, least = k, value
 
 
 @kernel
 def _bounds(
-    x: np.ndarray, places: np.ndarray, x_positive: float, n: int, p: np.ndarray, weight: float, bins: Bins
+    x: np.ndarray, places: np.ndarray, x_positive: float, n: int, p: np.ndarray, rule: Any, bins: Bins
 ) -> np.ndarray:
     """No candidate in a bin has less risk than this (BINS,), rounding allowed for; infinite where there is none."""
     highest, lowest = np.full(BINS, -np.inf, dtype=np.float32), np.full(BINS, np.inf, dtype=np.float32)
@@ -167,7 +167,7 @@ def _bounds(
     for b in range(BINS):
         if least_prior[b] <= 1.0:
             below = bins.starts[BINS] - bins.starts[b + 1]
-            share = 1.0 - (1.0 + weight) * unbias(counted_cdf(below + 1, n), least_prior[b])
+            share = 1.0 - (1.0 + rule.weight) * counted_unbias(rule.likelihood, below + 1, n, least_prior[b])
             value = info(x_positive, highest[b] if share < 0.0 else lowest[b]) * share
-            bound[b] = value - np.abs(value) * 1e-9 - 1e-12 * (1.0 + weight)
+            bound[b] = value - np.abs(value) * 1e-9 - 1e-12 * (1.0 + rule.weight)
     return bound

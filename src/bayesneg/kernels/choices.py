@@ -78,24 +78,21 @@ def choose_highest(x: np.ndarray, top: int, uniform: float) -> int:
 
 
 @kernel
-def choose_least_risk(
-    x: np.ndarray, x_positive: float, counts: np.ndarray, n: int, p: np.ndarray, weight: float
-) -> int:
+def choose_least_risk(x: np.ndarray, x_positive: float, true_negative: np.ndarray, weight: float) -> int:
     best, least = 0, np.inf
     for k in range(len(x)):
-        value = risk(info(x_positive, x[k]), unbias(counted_cdf(counts[k], n), p[k]), weight)
+        value = risk(info(x_positive, x[k]), true_negative[k], weight)
         if value < least:
             best, least = k, value
     return best
 
 
 @kernel
-def choose_most_unbiased(counts: np.ndarray, n: int, p: np.ndarray) -> int:
+def choose_most_unbiased(true_negative: np.ndarray) -> int:
     best, most = 0, -np.inf
-    for k in range(len(counts)):
-        value = unbias(counted_cdf(counts[k], n), p[k])
-        if value > most:
-            best, most = k, value
+    for k in range(len(true_negative)):
+        if true_negative[k] > most:
+            best, most = k, true_negative[k]
     return best
 
 

@@ -7,13 +7,14 @@ answer as those of ``batched`` do, which serve wherever Triton is not.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from bayesneg.kernels.rules import Population
+from bayesneg.kernels.rules import Likelihood, OfMixture, Population, Tabled
 
 SCORES = 1024  # scores of one example that are compared at a time
 OBSERVED = 128  # observed items of one example, likewise
@@ -23,30 +24,43 @@ PARAMETERS = 1024  # parameters per program
 
 def choose_by_posterior(
     scores: Tensor, positives: Tensor, starts: Tensor, counts: Tensor, rows: Tensor,
-    candidates: Tensor, sizes: Tensor, priors: Tensor, weight: Tensor | None, *, over: Population,
+    candidates: Tensor, sizes: Tensor, priors: Tensor, weight: Tensor | None, *,
+    over: Population, likelihood: Likelihood,
 ) -> Tensor:  # fmt: skip
     """The candidate (B,) of least risk, or the most unbiased where there is no weight; −1 without candidates.
 
-    ``scores`` (B, n_items) are contiguous; an example's observed items are rows[start : start + count].
+    ``scores`` (B, n_items) are contiguous; an example's observed items are rows[start : start + count]. The numbers of
+    the likelihood are tensors of float64.
     """
     chosen = torch.empty(len(scores), dtype=torch.int64, device=scores.device)
     _choose_by_posterior[(len(scores),)](
         scores, scores.shape[1], positives, positives.stride(0), starts, starts.stride(0), counts, counts.stride(0),
         rows, candidates, candidates.stride(0), sizes, sizes.stride(0), priors, priors.stride(0),
-        chosen if weight is None else weight, chosen,
+        chosen if weight is None else weight, *_numbers(likelihood, chosen), chosen,
         M=triton.next_power_of_2(candidates.shape[1]), MOST_UNBIASED=weight is None,
-        WITH_OBSERVED=over.with_observed, OF_CATALOGUE=over.of_catalogue,
+        WITH_OBSERVED=over.with_observed, OF_CATALOGUE=over.of_catalogue, OF_MIXTURE=isinstance(likelihood, OfMixture),
+        POINTS=len(likelihood.at) if isinstance(likelihood, Tabled) else 0,
         SCORES=SCORES, OBSERVED=OBSERVED, enable_fp_fusion=False,
     )  # fmt: skip
     return chosen
 
 
+def _numbers(likelihood: Any, nothing: Tensor) -> tuple[Any, ...]:
+    """θ and the table, with ``nothing`` in the place of what the likelihood has not."""
+    if isinstance(likelihood, OfMixture):
+        return likelihood.share, nothing, nothing, nothing
+    if isinstance(likelihood, Tabled):
+        return nothing, likelihood.at, likelihood.values, likelihood.slopes
+    return nothing, nothing, nothing, nothing
+
+
 @triton.jit
 def _choose_by_posterior(  # type: ignore[no-untyped-def]
     scores, n_items, positives, positive_stride, starts, start_stride, counts, count_stride,
-    rows, candidates, candidate_stride, sizes, size_stride, priors, prior_stride, weight, chosen,
+    rows, candidates, candidate_stride, sizes, size_stride, priors, prior_stride, weight,
+    share, at, values, slopes, chosen,
     M: tl.constexpr, WITH_OBSERVED: tl.constexpr, OF_CATALOGUE: tl.constexpr, MOST_UNBIASED: tl.constexpr,
-    SCORES: tl.constexpr, OBSERVED: tl.constexpr,
+    OF_MIXTURE: tl.constexpr, POINTS: tl.constexpr, SCORES: tl.constexpr, OBSERVED: tl.constexpr,
 ):  # fmt: skip
     b = tl.program_id(0).to(tl.int64)
     size = tl.load(sizes + b * size_stride)
@@ -70,6 +84,16 @@ def _choose_by_posterior(  # type: ignore[no-untyped-def]
             s = tl.load(list_ + item, mask=place < count, other=float("nan"))
             at_most -= tl.sum((s[None, :] <= x[:, None]).to(tl.int32), axis=1)
     F = at_most.to(tl.float64) / (n + 1)
+    if OF_MIXTURE:
+        theta = tl.load(share)
+        rest = 1.0 - theta
+        F = F / (rest + tl.sqrt(rest * rest + (2.0 * theta - 1.0) * F))
+    if POINTS > 0:
+        counted = F
+        for point in range(POINTS):
+            begins = tl.load(at + point)
+            line = tl.load(values + point) + (counted - begins) * tl.load(slopes + point)
+            F = tl.where(counted >= begins, line, F)
     p = tl.load(priors + b * prior_stride + k, mask=valid, other=0.0)
     negative = (1.0 - F) * (1.0 - p)
     unbias = negative / (negative + F * p)

@@ -15,14 +15,18 @@ import numpy as np
 from bayesneg.kernels.rules import (
     FACTOR_TRIES,
     SHORTEST,
+    AsCounted,
     AtFactorRank,
     AtScoreRank,
     Draws,
     FromMemory,
     LeastRisk,
     LeastRiskBySummary,
+    Likelihood,
     MostUnbiased,
+    OfMixture,
     Population,
+    Posterior,
     Rule,
     TakeFirst,
     TakeHighest,
@@ -63,6 +67,23 @@ def counted_cdf(count: Any, n: Any) -> Any:
     return count / (n + 1)
 
 
+def base_cdf(likelihood: Likelihood, M: Any) -> Any:
+    """F where the share M was counted: M itself, M with the mixture undone, or what a table says.
+
+    Undone: M = (1−θ)(2F − F²) + θF² solved for F, in the form that loses no digits at any θ.
+
+    >>> base_cdf(AsCounted(), 0.99), round(base_cdf(OfMixture(share=0.0), 0.99), 6)
+    (0.99, 0.9)
+    """
+    if isinstance(likelihood, AsCounted):
+        return M
+    if isinstance(likelihood, OfMixture):
+        rest = 1.0 - likelihood.share
+        return M / (rest + np.sqrt(rest * rest + (2.0 * likelihood.share - 1.0) * M))
+    point = np.searchsorted(likelihood.at, M, side="right") - 1
+    return likelihood.values[point] + (M - likelihood.at[point]) * likelihood.slopes[point]
+
+
 def unbias(F: Any, p: Any) -> Any:
     """Posterior probability of a true negative, (1−F)(1−p) / (1 − F − p + 2Fp).
 
@@ -71,6 +92,11 @@ def unbias(F: Any, p: Any) -> Any:
     """
     negative = (1.0 - F) * (1.0 - p)
     return negative / (negative + F * p)
+
+
+def counted_unbias(likelihood: Likelihood, counts: Any, n: Any, p: Any) -> Any:
+    """The probability of a true negative from what was counted: the one step from counts to unbias."""
+    return unbias(base_cdf(likelihood, counted_cdf(counts, n)), p)
 
 
 def risk(info: Any, unbias: Any, weight: Any) -> Any:
@@ -123,16 +149,14 @@ def choose_highest(x: np.ndarray, top: int, uniform: float) -> int:
     return int(best[int(uniform * len(best))])
 
 
-def choose_least_risk(
-    x: np.ndarray, x_positive: float, counts: np.ndarray, n: int, p: np.ndarray, weight: float
-) -> int:
-    """Position of the candidate with the least risk; the lowest position wins a tie."""
-    return int(np.argmin(risk(info(x_positive, x), unbias(counted_cdf(counts, n), p), weight)))
+def choose_least_risk(x: np.ndarray, x_positive: float, true_negative: np.ndarray, weight: float) -> int:
+    """Position of the candidate with the least risk, given its unbias; the lowest position wins a tie."""
+    return int(np.argmin(risk(info(x_positive, x), true_negative, weight)))
 
 
-def choose_most_unbiased(counts: np.ndarray, n: int, p: np.ndarray) -> int:
+def choose_most_unbiased(true_negative: np.ndarray) -> int:
     """Position of the candidate most probably a true negative; the lowest position wins a tie."""
-    return int(np.argmax(unbias(counted_cdf(counts, n), p)))
+    return int(np.argmax(true_negative))
 
 
 def choose_at_rank(x: np.ndarray, row: np.ndarray, rank: int) -> int:
@@ -212,37 +236,51 @@ def _take_highest(rule: TakeHighest, draws: Draws, batch: Batch) -> Callable[[in
     return answer
 
 
-def _by_posterior(rule: LeastRisk | MostUnbiased, draws: Draws, batch: Batch) -> Callable[[int], int]:
+def assigned_unbias(rule: Posterior, batch: Batch, items: np.ndarray, priors: np.ndarray) -> np.ndarray:
+    """The unbias (B, m) that the rule assigns to unobserved ``items`` (B, m) with these priors (B, m)."""
+    _, counts, n = _COUNTS[type(rule)](rule, batch, items)
+    return counted_unbias(rule.likelihood, counts, n[:, None], priors)
+
+
+def _counts(rule: Posterior, batch: Batch, items: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scores (B, m), how many of a user's list are at most each (B, m), and of how many that is a share (B,)."""
     x_all = batch.score_all()  # (B, n_items)
-
-    def answer(b: int) -> int:
-        candidates = draws.candidates[b, : draws.sizes[b]]
-        row = batch.train.row(batch.users[b])
-        population = x_all[b] if rule.over.with_observed else np.delete(x_all[b], row)
-        _, n = list_sizes(rule.over, batch.train.n_items, len(row))
-        x = x_all[b, candidates]
-        counts = (population[None, :] <= x[:, None]).sum(axis=1)
-        p = draws.priors[b, : draws.sizes[b]]
-        if isinstance(rule, MostUnbiased):
-            return candidates[choose_most_unbiased(counts, n, p)]
-        x_positive = x_all[b, batch.positives[b]]
-        return candidates[choose_least_risk(x, x_positive, counts, n, p, rule.weight)]
-
-    return answer
+    x, counts = np.take_along_axis(x_all, items, axis=1), np.empty(items.shape, dtype=np.int64)
+    for b, user in enumerate(batch.users):
+        population = x_all[b] if rule.over.with_observed else np.delete(x_all[b], batch.train.row(user))
+        counts[b] = (population[None, :] <= x[b, :, None]).sum(axis=1)
+    return x, counts, list_sizes(rule.over, batch.train.n_items, batch.train.counts[batch.users])[1]
 
 
-def _by_summary(rule: LeastRiskBySummary, draws: Draws, batch: Batch) -> Callable[[int], int]:
-    x, x_positive = batch.score(draws.candidates), batch.score_positives()  # (B, m), (B,)
-    w = batch.scorer.embeddings().users[batch.users]
+def _counts_by_summary(
+    rule: LeastRiskBySummary, batch: Batch, items: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same, read off the users' summaries."""
+    x, above, w = batch.score(items), np.empty(items.shape), batch.scorer.embeddings().users[batch.users]
     lengths = np.maximum(np.sqrt((w * w).sum(axis=1)), np.float32(SHORTEST))
+    for b, user in enumerate(batch.users):
+        above[b] = items_above(rule.knots[user], rule.ranks, x[b] / lengths[b])
+    n_counted, n = list_sizes(rule.over, batch.train.n_items, batch.train.counts[batch.users])
+    return x, n_counted[:, None] - np.minimum(above, n_counted[:, None] - 1), n
+
+
+_COUNTS: dict[type, Callable[[Any, Batch, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]] = {
+    LeastRisk: _counts,
+    LeastRiskBySummary: _counts_by_summary,
+    MostUnbiased: _counts,
+}
+
+
+def _by_posterior(rule: Posterior, draws: Draws, batch: Batch) -> Callable[[int], int]:
+    items = np.column_stack((batch.positives, np.maximum(draws.candidates, 0)))  # (B, 1 + m)
+    x, counts, n = _COUNTS[type(rule)](rule, batch, items)
 
     def answer(b: int) -> int:
-        user, size = batch.users[b], draws.sizes[b]
-        n_counted, n = list_sizes(rule.over, batch.train.n_items, len(batch.train.row(user)))
-        above = items_above(rule.knots[user], rule.ranks, x[b, :size] / lengths[b])
-        counts = n_counted - np.minimum(above, n_counted - 1)
-        p = draws.priors[b, :size]
-        return draws.candidates[b, choose_least_risk(x[b, :size], x_positive[b], counts, n, p, rule.weight)]
+        size = draws.sizes[b]
+        true_negative = counted_unbias(rule.likelihood, counts[b, 1 : 1 + size], n[b], draws.priors[b, :size])
+        if isinstance(rule, MostUnbiased):
+            return draws.candidates[b, choose_most_unbiased(true_negative)]
+        return draws.candidates[b, choose_least_risk(x[b, 1 : 1 + size], x[b, 0], true_negative, rule.weight)]
 
     return answer
 
@@ -298,7 +336,7 @@ _ANSWERS: dict[type, Callable[[Any, Draws, Batch], Callable[[int], int]]] = {
     TakeFirst: _take_first,
     TakeHighest: _take_highest,
     LeastRisk: _by_posterior,
-    LeastRiskBySummary: _by_summary,
+    LeastRiskBySummary: _by_posterior,
     MostUnbiased: _by_posterior,
     AtScoreRank: _at_score_rank,
     AtFactorRank: _at_factor_rank,

@@ -31,6 +31,27 @@ CATALOGUE = Population(with_observed=False, of_catalogue=True)
 ALL = Population(with_observed=True, of_catalogue=True)
 
 
+class AsCounted(NamedTuple):
+    """F is the share that was counted: the paper's likelihood."""
+
+
+class OfMixture(NamedTuple):
+    """F is the distribution behind both classes where what was counted is that of their mixture."""
+
+    share: float  # θ, of false negatives in the mixture
+
+
+class Tabled(NamedTuple):
+    """F is read off a table, straight lines between its points and constant above the last."""
+
+    at: np.ndarray  # (K,) float64 ascending from 0, the counted shares
+    values: np.ndarray  # (K,) float64, F there; never falls
+    slopes: np.ndarray  # (K,) float64, of the line that begins there
+
+
+Likelihood = AsCounted | OfMixture | Tabled
+
+
 class TakeFirst(NamedTuple):
     """The candidate that was drawn: RNS and PNS."""
 
@@ -48,6 +69,7 @@ class LeastRisk(NamedTuple):
 
     weight: float  # λ
     over: Population
+    likelihood: Likelihood
 
 
 class LeastRiskBySummary(NamedTuple):
@@ -55,6 +77,7 @@ class LeastRiskBySummary(NamedTuple):
 
     weight: float  # λ
     over: Population
+    likelihood: Likelihood
     knots: np.ndarray  # (n_users, K) float32, the scores at ``ranks`` in units of the length of the user's vector
     ranks: np.ndarray  # (K,) int64, ascending from 1
 
@@ -63,6 +86,7 @@ class MostUnbiased(NamedTuple):
     """The candidate most probably a true negative: the paper's posterior criterion."""
 
     over: Population
+    likelihood: Likelihood
 
 
 class AtScoreRank(NamedTuple):
@@ -92,6 +116,7 @@ class FromMemory(NamedTuple):
     temperature: float  # τ
 
 
+Posterior = LeastRisk | LeastRiskBySummary | MostUnbiased  # the rules that judge by unbias
 Rule = TakeFirst | TakeHighest | LeastRisk | LeastRiskBySummary | MostUnbiased | AtScoreRank | AtFactorRank | FromMemory
 
 FACTOR_TRIES = 8  # rejected draws before AtFactorRank takes the next unobserved item of the list

@@ -26,9 +26,9 @@ from bayesneg.kernels.choices import (
     risk,
     sort_factors,
     truncated_rank,
-    unbias,
 )
 from bayesneg.kernels.compiling import DIGEST, INLINED, entry_point, kernel, lent, reordering_kernel
+from bayesneg.kernels.likelihoods import base_cdf, counted_unbias
 from bayesneg.kernels.rules import (
     UNOBSERVED,
     AtFactorRank,
@@ -42,7 +42,7 @@ from bayesneg.kernels.rules import (
 )
 from bayesneg.kernels.scoring import TILE, Mirror, dot, update_mirror
 from bayesneg.kernels.summaries import items_above, length_of
-from bayesneg.kernels.sweeping import NOTHING, count_candidates, most_promising, sweep
+from bayesneg.kernels.sweeping import NOTHING, judge_candidates, most_promising, sweep
 
 
 class Factors(NamedTuple):
@@ -90,13 +90,13 @@ def _least_risk(rule, draws, example, indices, factors, x):  # type: ignore[no-u
         sweep(NOTHING, rule.over, example, factors, x)
         _, n = list_sizes(rule.over, n_items, example.stop - example.start)
         x_positive = dot(factors.users[example.user], factors.items[example.positive])
-        return candidates[choose_among_many(x[:n_items], places[candidates], x_positive, n, priors, rule.weight)]
+        return candidates[choose_among_many(x[:n_items], places[candidates], x_positive, n, priors, rule)]
     promising = most_promising(candidates, priors, rule, example, factors, x)
     if sweep(promising, rule.over, example, factors, x):
         return candidates[promising.position]
-    x_candidates, counts, n = count_candidates(candidates, rule.over, example, factors, x)
+    x_candidates, true_negative = judge_candidates(candidates, priors, rule, example, factors, x)
     x_positive = dot(factors.users[example.user], factors.items[example.positive])
-    return candidates[choose_least_risk(x_candidates, x_positive, counts, n, priors, rule.weight)]
+    return candidates[choose_least_risk(x_candidates, x_positive, true_negative, rule.weight)]
 
 
 def _least_risk_by_summary(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
@@ -106,12 +106,14 @@ def _least_risk_by_summary(rule, draws, example, indices, factors, x):  # type: 
     if size > 1:
         n_counted, n = list_sizes(rule.over, len(factors.items), example.stop - example.start)
         x_positive, length = dot(w, factors.items[example.positive]), length_of(w)
-        above = others_above(rule, example.user, highest / length, n_counted)
-        if not wins_anyway(above + n - n_counted, n, draws.priors[b, best], x_positive, highest, second, rule.weight):
+        count = n_counted - others_above(rule, example.user, highest / length, n_counted)
+        F = base_cdf(rule.likelihood, counted_cdf(count, n))
+        if not wins_anyway(F, draws.priors[b, best], x_positive, highest, second, rule.weight):
             least = np.inf
             for k in range(size):
-                F = counted_cdf(n_counted - others_above(rule, example.user, x[k] / length, n_counted), n)
-                value = risk(info(x_positive, x[k]), unbias(F, draws.priors[b, k]), rule.weight)
+                count = n_counted - others_above(rule, example.user, x[k] / length, n_counted)
+                true_negative = counted_unbias(rule.likelihood, count, n, draws.priors[b, k])
+                value = risk(info(x_positive, x[k]), true_negative, rule.weight)
                 if value < least:
                     best, least = k, value
     return draws.candidates[b, best]
@@ -120,8 +122,9 @@ def _least_risk_by_summary(rule, draws, example, indices, factors, x):  # type: 
 def _most_unbiased(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
     candidates = draws.candidates[example.b, : draws.sizes[example.b]]
     sweep(NOTHING, rule.over, example, factors, x)
-    _, counts, n = count_candidates(candidates, rule.over, example, factors, x)
-    return candidates[choose_most_unbiased(counts, n, draws.priors[example.b, : len(candidates)])]
+    priors = draws.priors[example.b, : len(candidates)]
+    _, true_negative = judge_candidates(candidates, priors, rule, example, factors, x)
+    return candidates[choose_most_unbiased(true_negative)]
 
 
 def _at_score_rank(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
@@ -212,16 +215,16 @@ def others_above(rule, user, z, n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def wins_anyway(above, n, p, x_positive, highest, second, weight):  # type: ignore[no-untyped-def]
+def wins_anyway(F, p, x_positive, highest, second, weight):  # type: ignore[no-untyped-def]
     """Whether the candidate of highest score has the least risk even if every other is certainly a true negative.
 
     Their risk is at least −λ/B and its own is (1 − (1+λ) · unbias)/A, with 1/A and 1/B its info and that of the second
-    highest; put (above + 1)/(n + 1) for 1 − F and multiply every denominator away. A millionth covers rounding.
+    highest; multiply every denominator away. A millionth covers rounding.
     """
     A = np.float32(1.0) + np.exp(x_positive - highest)
     B = np.float32(1.0) + np.exp(x_positive - second)
     gap = B - A - np.float32(1e-6) * B
-    return (above + 1.0) * (1.0 - p) * weight * gap > (B + weight * A) * p * (n - above)
+    return (1.0 - F) * (1.0 - p) * weight * gap > (B + weight * A) * p * F
 
 
 # ---------------------------------------------------------------------------------------------------------- training

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesneg.kernels.choices import count_at_most, counted_cdf, info, list_sizes, risk, unbias
+from bayesneg.kernels.choices import count_at_most, info, list_sizes, risk
 from bayesneg.kernels.compiling import kernel
+from bayesneg.kernels.likelihoods import counted_unbias, shares_below
 from bayesneg.kernels.scoring import TILE, count_above, dot, rounding, score_tile
 
 
@@ -29,9 +30,10 @@ NOTHING = Promising(-1, np.inf, np.inf)
 def most_promising(candidates, priors, rule, example, factors, x):  # type: ignore[no-untyped-def]
     """What would prove the least risk without counting every F. It never changes the choice.
 
-    Risk grows with F, so no candidate has less than at the lowest F there is, 1/(n+1). The one that is best there
-    wins for sure if its risk is below the others' bounds even at an F that is certainly too high; and F is at most
-    (n_counted − g)/(n+1) once g of these are seen to score higher. Solved for g; ``noise`` keeps rounding out.
+    Risk grows with the counted share, so no candidate has less than at the lowest there is, 1/(n+1). The one that is
+    best there wins for sure if its risk is below the others' bounds even at a share that is certainly too high; and
+    that is at most (n_counted − g)/(n+1) once g of these are seen to score higher. Solved for g; ``noise`` keeps
+    rounding out.
     """
     w = factors.users[example.user]
     n_counted, n = list_sizes(rule.over, len(factors.items), example.stop - example.start)
@@ -42,7 +44,7 @@ def most_promising(candidates, priors, rule, example, factors, x):  # type: igno
         h = factors.items[candidates[k]]
         x[k] = dot(w, h)
         noise = max(noise, rounding(w, h))
-        bound = risk(info(x_positive, x[k]), unbias(counted_cdf(1, n), priors[k]), rule.weight)
+        bound = risk(info(x_positive, x[k]), counted_unbias(rule.likelihood, 1, n, priors[k]), rule.weight)
         if bound < least:
             best, least, second = k, bound, least
         elif bound < second:
@@ -61,7 +63,8 @@ def most_promising(candidates, priors, rule, example, factors, x):  # type: igno
     if unbias_needed <= 0.0:
         return Promising(best, -np.inf, -1.0)  # it wins at any F
     odds = unbias_needed * p
-    above_needed = n_counted - n - 1.0 + (n + 1) * odds / ((1.0 - p) * (1.0 - unbias_needed) + odds)
+    allowed = shares_below(rule.likelihood, 1.0 - odds / ((1.0 - p) * (1.0 - unbias_needed) + odds))
+    above_needed = n_counted - (n + 1) * allowed + 1e-6  # beyond rounding
     return Promising(best, np.float64(x[best]) + 2.0 * noise, above_needed)
 
 
@@ -88,12 +91,15 @@ def sweep(promising, over, example, factors, x):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_candidates(candidates, over, example, factors, x):  # type: ignore[no-untyped-def]
-    """The candidates' scores, how many of the user's list are at most each, and of how many that is a share."""
+def judge_candidates(candidates, priors, rule, example, factors, x):  # type: ignore[no-untyped-def]
+    """The candidates' scores and their unbias, with F counted over the swept list in x."""
     n_items, places = len(factors.items), factors.mirror.places.of_items
-    _, n = list_sizes(over, n_items, example.stop - example.start)
+    _, n = list_sizes(rule.over, n_items, example.stop - example.start)
     x_candidates, counts = np.empty(len(candidates), dtype=np.float32), np.empty(len(candidates), dtype=np.int64)
     for k in range(len(candidates)):
         x_candidates[k] = x[places[candidates[k]]]
     count_at_most(x[:n_items], x_candidates, counts)
-    return x_candidates, counts, n
+    true_negative = np.empty(len(candidates), dtype=np.float64)
+    for k in range(len(candidates)):
+        true_negative[k] = counted_unbias(rule.likelihood, counts[k], n, priors[k])
+    return x_candidates, true_negative

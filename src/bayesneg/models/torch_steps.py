@@ -11,7 +11,17 @@ from torch import Tensor
 from bayesneg.interfaces import Batch, Sampled
 from bayesneg.kernels.batched import numbers
 from bayesneg.kernels.batched_rules import DrawTensors, Examples, choose_batch
-from bayesneg.kernels.rules import AtFactorRank, AtScoreRank, Draws, FromMemory, LeastRisk, LeastRiskBySummary, Rule
+from bayesneg.kernels.rules import (
+    AtFactorRank,
+    AtScoreRank,
+    Draws,
+    FromMemory,
+    LeastRisk,
+    LeastRiskBySummary,
+    MostUnbiased,
+    Rule,
+    Tabled,
+)
 from bayesneg.models.torch_state import FromVectors
 
 if TYPE_CHECKING:
@@ -195,6 +205,9 @@ class TorchSteps:
         """Numbers that change with the epoch go where the recorded step reads them."""
         if isinstance(rule, LeastRisk | LeastRiskBySummary):
             self.rule.weight.fill_(rule.weight)
+        if isinstance(rule, LeastRisk | LeastRiskBySummary | MostUnbiased) and isinstance(rule.likelihood, Tabled):
+            for tensor, array in zip(self.rule.likelihood, rule.likelihood, strict=True):
+                tensor.copy_(torch.from_numpy(array))
         if isinstance(rule, FromMemory):
             self.rule.variance_weight.fill_(rule.variance_weight)
 
@@ -242,9 +255,15 @@ def highest_rank(rule: Rule, draws: Draws, n_items: int) -> int:
 
 def constants(rule: Rule) -> tuple[Any, ...]:
     """What a recorded step holds fast of a rule: all but what arrays hold and the numbers that follow the epoch."""
-    fields = rule._asdict().items()
-    held = (tuple(value.shape) if hasattr(value, "shape") else value for name, value in fields if name not in CHANGING)
-    return type(rule), *held
+    held = (value for name, value in rule._asdict().items() if name not in CHANGING)
+    return type(rule), *(_without_contents(value) for value in held)
+
+
+def _without_contents(value: Any) -> Any:
+    """The shape of an array; a tuple with its arrays replaced so; any other value as it is."""
+    if isinstance(value, tuple):
+        return type(value), *(_without_contents(part) for part in value)
+    return tuple(value.shape) if hasattr(value, "shape") else value
 
 
 def on_device(rule: Rule, device: torch.device) -> Any:
@@ -254,6 +273,8 @@ def on_device(rule: Rule, device: torch.device) -> Any:
     def number(value: float) -> Tensor:
         return torch.tensor(value, dtype=torch.float64, device=device)
 
+    if isinstance(rule, LeastRisk | LeastRiskBySummary | MostUnbiased):
+        given = given._replace(likelihood=_likelihood_on(rule.likelihood, device))
     if isinstance(rule, LeastRisk):
         return given._replace(weight=number(rule.weight))
     if isinstance(rule, LeastRiskBySummary):  # the knots are on the device already, unless a caller holds them
@@ -267,7 +288,13 @@ def on_device(rule: Rule, device: torch.device) -> Any:
     if isinstance(rule, AtFactorRank):
         orders, spreads = (torch.from_numpy(array).to(device) for array in (rule.orders, rule.spreads))
         return given._replace(orders=orders, spreads=spreads)
-    return rule
+    return given
+
+
+def _likelihood_on(likelihood: Any, device: torch.device) -> Any:
+    """Its numbers as tensors of float64, none where there are none."""
+    own = (torch.tensor(value, dtype=torch.float64, device=device) for value in likelihood)
+    return type(likelihood)(*own)
 
 
 def _widths(draws: Draws) -> tuple[int, int, int]:

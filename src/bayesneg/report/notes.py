@@ -49,8 +49,8 @@ def _skipped(runs: Sequence[RunRecord]) -> Iterator[str]:
     skipped = sum(int(n) for run in runs for n in run.at_epochs("skipped").values())
     if skipped:
         yield (
-            f"{counted(skipped, 'training example')} (over all epochs and runs) had no negative to sample "
-            "and taught nothing."
+            f"{counted(skipped, 'training example')} (over all epochs and runs) had no negative to sample, "
+            "or the sampler kept them out, and taught nothing."
         )
 
 

@@ -101,7 +101,7 @@ def quality(groups: Sequence[Group]) -> Markup | None:
     several = any(len(member.runs) > 1 for member in groups)
     caption = (
         f"Last recorded epoch{', mean ± half of the 95% interval over seeds' if several else ''}. "
-        f"Skipped: training examples without a negative, over all epochs{' and seeds' if several else ''}. "
+        f"Skipped: training examples without a negative or kept out, over all epochs{' and seeds' if several else ''}. "
         "Seconds: the median epoch."
     )
     return table(caption, heads, rows, name="Sampling quality")

@@ -1,7 +1,7 @@
 """What a sampler that weighs candidates believes of any item: the unbias its rule would compute.
 
 Training computes it inside compiled choices and keeps none of it; this is the same number for a few items, for an
-audit to hold against the truth. A new likelihood joins here, in :func:`likelihood`.
+audit to hold against the truth.
 """
 
 from __future__ import annotations
@@ -18,18 +18,15 @@ Weighing = LeastRisk | LeastRiskBySummary | MostUnbiased
 
 def believed_unbias(rule: Weighing, batch: Batch, items: np.ndarray, p: np.ndarray) -> np.ndarray:
     """The probability (B, m) that each of ``items`` (B, m) is a true negative, given the prior ``p`` (B, m)."""
-    return reference.unbias(likelihood(rule, batch, items), p)
-
-
-def likelihood(rule: Weighing, batch: Batch, items: np.ndarray) -> np.ndarray:
-    """F (B, m) as the rule has it: counted over the list, or read off the summaries."""
     train = batch.train
     n_counted, n = reference.list_sizes(rule.over, train.n_items, train.counts[batch.users][:, None])  # (B, 1)
     if isinstance(rule, LeastRiskBySummary):
-        return reference.counted_cdf(n_counted - np.minimum(_above(rule, batch, items), n_counted - 1), n)
-    all_count = rule.over.with_observed
-    left_out = None if all_count else observed_mask(batch.users, train.indptr, train.indices, train.n_items)
-    return reference.counted_cdf(counted_below(batch.score_all(), items, left_out)[1], n)
+        counts = n_counted - np.minimum(_above(rule, batch, items), n_counted - 1)
+    else:
+        all_count = rule.over.with_observed
+        left_out = None if all_count else observed_mask(batch.users, train.indptr, train.indices, train.n_items)
+        counts = counted_below(batch.score_all(), items, left_out)[1]
+    return reference.counted_unbias(rule.likelihood, counts, n, p)
 
 
 def _above(rule: LeastRiskBySummary, batch: Batch, items: np.ndarray) -> np.ndarray:

@@ -5,15 +5,16 @@ how much the model would learn from it, info = 1 − σ(x_ui − x_ul), and how 
 
     unbias = (1 − F)(1 − p) / (1 − F − p + 2Fp),
 
-with F the share of the user's list scored at or below it (the likelihood) and p the prior that it is a false
-negative. BNS picks the candidate of least sampling risk, info·(1 − (1+λ)·unbias). The formulas stand in
-``kernels/reference.py``; this file says what is drawn and which rule judges it.
+with F from the share of the user's list scored at or below it (the likelihood: that share itself, unless another is
+chosen) and p the prior that it is a false negative. BNS picks the candidate of least sampling risk,
+info·(1 − (1+λ)·unbias). The formulas stand in ``kernels/reference.py``; this file says what is drawn and which rule
+judges it.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, Self
 
@@ -22,7 +23,7 @@ import numpy as np
 from bayesneg.checks import one_of
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.interfaces import Batch, CandidateDraw, Prior, RuleSampler
+from bayesneg.interfaces import Batch, CandidateDraw, FollowsTraining, Prior, RuleSampler, Scorer
 from bayesneg.kernels.rules import (
     ALL,
     CATALOGUE,
@@ -33,6 +34,7 @@ from bayesneg.kernels.rules import (
     MostUnbiased,
     Population,
 )
+from bayesneg.kernels.rules import Likelihood as Form
 from bayesneg.sampling.belief import believed_unbias
 from bayesneg.sampling.candidates import (
     UniformDraw,
@@ -41,6 +43,14 @@ from bayesneg.sampling.candidates import (
     drawn_by,
     no_numbers,
     prepared,
+)
+from bayesneg.sampling.likelihoods import (
+    EmpiricalLikelihood,
+    FlatLikelihood,
+    Likelihood,
+    LikelihoodName,
+    PaperLikelihood,
+    as_likelihood,
 )
 from bayesneg.sampling.priors import PopularityPrior, as_prior, probabilities_of
 from bayesneg.sampling.refreshing import Refresh, Summaries
@@ -57,6 +67,7 @@ class _PosteriorSampler(RuleSampler):
 
     candidates: int | Literal["all"] = 5
     prior: Prior | PriorFunction = field(default_factory=PopularityPrior)
+    likelihood: Likelihood | LikelihoodName = field(default_factory=PaperLikelihood)
     cdf_over: Literal["unobserved", "catalogue", "all"] = "unobserved"
     draw: CandidateDraw = field(default_factory=UniformDraw)
 
@@ -64,12 +75,25 @@ class _PosteriorSampler(RuleSampler):
         check_candidates(self.candidates)
         one_of("cdf_over", self.cdf_over, tuple(POPULATIONS))
         object.__setattr__(self, "prior", as_prior(self.prior))
+        object.__setattr__(self, "likelihood", as_likelihood(self.likelihood))
+        if isinstance(self.likelihood, EmpiricalLikelihood) and self.cdf_over != "unobserved":
+            raise InputError(
+                "an empirical likelihood is learned over the user's unobserved items; leave cdf_over at 'unobserved', "
+                f"got {self.cdf_over!r}"
+            )
+
+        if as_prior(self.prior).weighs_scores and not isinstance(self.likelihood, FlatLikelihood):
+            raise InputError(
+                f"{type(self.prior).__name__} has the scores in it, and a likelihood would count them again; "
+                "set likelihood='flat' with it"
+            )
 
     @abstractmethod
     def rule(self, batch: Batch) -> LeastRisk | LeastRiskBySummary | MostUnbiased: ...
 
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> Self:
-        return replace(self, prior=as_prior(self.prior).fit(train))
+        prior = as_prior(self.prior).fit(train)
+        return replace(self, prior=prior, likelihood=as_likelihood(self.likelihood).fit(train, prior, rng=rng))
 
     def width(self, n_items: int) -> int:
         return 2 * candidate_count(self.candidates, n_items)
@@ -81,7 +105,32 @@ class _PosteriorSampler(RuleSampler):
         size = candidate_count(self.candidates, batch.train.n_items)
         candidates, sizes = drawn_by(self.draw, batch, size)
         probabilities = probabilities_of(as_prior(self.prior), batch.users, candidates)
-        return Draws(candidates, sizes, probabilities, no_numbers(len(sizes)))
+        return self.kept_out(Draws(candidates, sizes, probabilities, no_numbers(len(sizes))), batch)
+
+    def kept_out(self, draws: Draws, batch: Batch) -> Draws:
+        for part in self._parts().values():
+            draws = part.kept_out(draws, batch.positions)
+        return draws
+
+    def end_epoch(self, epoch: int, scorer: Scorer) -> None:
+        for part in self._parts().values():
+            part.end_epoch(scorer)
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        own = ((name, part.state_dict()) for name, part in self._parts().items())
+        return {f"{name}.{key}": value for name, state in own for key, value in state.items()}
+
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        for name, part in self._parts().items():
+            prefix = f"{name}."
+            part.load_state_dict({key.removeprefix(prefix): state[key] for key in state if key.startswith(prefix)})
+
+    def _parts(self) -> dict[str, FollowsTraining]:
+        return {"prior": as_prior(self.prior), "likelihood": as_likelihood(self.likelihood)}
+
+    def form(self) -> Form:
+        """The step from what is counted to F, as a rule has it."""
+        return as_likelihood(self.likelihood).form()
 
     def unbias(self, batch: Batch, items: np.ndarray) -> np.ndarray:
         probabilities = probabilities_of(as_prior(self.prior), batch.users, items)
@@ -103,8 +152,10 @@ class BNS(_PosteriorSampler):
 
     ``candidates`` m uniform candidates without replacement (``"all"`` is the paper's optimal sampler h*);
     ``weight`` λ, a number or a function of the epoch; ``prior`` a :class:`Prior` or a function
-    ``(users, items) → probability``; ``cdf_over`` whether F is counted over the user's unobserved items or over all,
-    or over the unobserved ones as a share of the whole catalogue.
+    ``(users, items) → probability``; ``likelihood`` how F follows from what is counted: ``"paper"`` (as it is),
+    ``"mixture"`` (inverted), ``"empirical"`` (learned while the model trains), ``"flat"`` (scores say nothing), or one
+    of these with its settings, such as ``MixtureLikelihood(0.02)``; ``cdf_over`` whether F is counted over the user's
+    unobserved items or over all, or over the unobserved ones as a share of the whole catalogue.
     ``cdf="exact"`` counts F anew for every example; ``"refreshed"`` reads it off a summary of the user's list, made by
     the rule that ``refresh`` states; ``"auto"`` is exact up to 4,096 items and refreshed above.
     """
@@ -135,8 +186,8 @@ class BNS(_PosteriorSampler):
     def rule(self, batch: Batch) -> LeastRisk | LeastRiskBySummary:
         weight = weight_at(self.weight, batch.epoch)
         if self.cdf == "exact":
-            return LeastRisk(weight, self.population)
-        return prepared(self.summaries).up_to_date(batch, weight=weight, over=self.population)
+            return LeastRisk(weight, self.population, self.form())
+        return prepared(self.summaries).up_to_date(batch, weight=weight, over=self.population, likelihood=self.form())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,4 +195,4 @@ class Posterior(_PosteriorSampler):
     """The candidate most probably a true negative: the paper's first criterion, hard or not."""
 
     def rule(self, batch: Batch) -> MostUnbiased:
-        return MostUnbiased(self.population)
+        return MostUnbiased(self.population, self.form())

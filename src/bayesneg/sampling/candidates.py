@@ -35,6 +35,20 @@ def uniform_candidates(
     return draws.uniform_candidates(users, train.observed, size, seed_from(rng), threads=threads)
 
 
+def evenly_spread(train: Interactions, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Users (n,) and items (n,) of at most ``most`` unobserved pairs, evenly spaced in the list of all of them."""
+    ends = np.cumsum(train.n_items - train.counts)
+    n = min(most, int(ends[-1]))
+    places = ((2 * np.arange(n) + 1) * int(ends[-1])) // (2 * max(n, 1))
+    users = np.searchsorted(ends, places, side="right")
+    ranks = places - (ends - (train.n_items - train.counts))[users]  # among the user's unobserved items
+    # unobserved items before each observed one; with the user in front they ascend over all rows
+    before = train.indices - (np.arange(len(train)) - train.indptr[train.users])
+    rows = train.users.astype(np.int64) * train.n_items
+    passed = np.searchsorted(rows + before, users * train.n_items + ranks, side="right")
+    return users.astype(np.int32), (ranks + passed - train.indptr[users]).astype(np.int32)
+
+
 def check_candidates(candidates: int | Literal["all"]) -> None:
     """``candidates`` is a whole number of at least 1, or "all" for every unobserved item."""
     if candidates != "all":

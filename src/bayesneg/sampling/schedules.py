@@ -80,7 +80,10 @@ class WarmStart(RuleSampler):
         return max(sampler.wanted(n_items) for sampler in self._both())
 
     def draws(self, batch: Batch) -> Draws:
-        return self._at(batch.epoch).draws(batch)
+        drawn = self._at(batch.epoch).draws(batch)
+        for sampler in (self.first, self.then):  # what one of them keeps out, it keeps out from the first epoch on
+            drawn = sampler.kept_out(drawn, batch)
+        return drawn
 
     def unbias(self, batch: Batch, items: np.ndarray) -> np.ndarray | None:
         return self._at(batch.epoch).unbias(batch, items)
