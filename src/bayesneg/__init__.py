@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bayesneg.interfaces import NO_NEGATIVE as NO_NEGATIVE
     from bayesneg.interfaces import Batch as Batch
     from bayesneg.interfaces import NegativeSampler as NegativeSampler
+    from bayesneg.interfaces import Observer as Observer
     from bayesneg.interfaces import Prior as Prior
     from bayesneg.models.lightgcn import LightGCN as LightGCN
     from bayesneg.models.lightgcn import TorchMF as TorchMF
@@ -70,7 +71,7 @@ _HOMES = {
     "bayesneg.evaluation.ranking": ("evaluate",),
     "bayesneg.experiments.audit": ("Audit", "audit", "hide"),
     "bayesneg.experiments.compare": ("compare",),
-    "bayesneg.interfaces": ("NO_NEGATIVE", "Batch", "NegativeSampler", "Prior"),
+    "bayesneg.interfaces": ("NO_NEGATIVE", "Batch", "NegativeSampler", "Observer", "Prior"),
     "bayesneg.models.lightgcn": ("LightGCN", "TorchMF"),
     "bayesneg.models.mf": ("MF",),
     "bayesneg.models.own": ("TorchModel",),
