@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from bayesneg.evaluation.reliability import pooled
-from bayesneg.report.names import joined
+from bayesneg.report.names import number
 from bayesneg.report.runs import Group, group, studies
 from bayesneg.report.summary import Estimate, estimate
 from bayesneg.runs.record import RunRecord, is_number
@@ -33,6 +33,7 @@ BELIEF: Final = {
     "brier": "Brier",
     "brier_constant": "Brier, constant",
 }
+SAID: Final = ("called", "were", "brier", "brier_constant")
 MEANINGS: Final = {
     "False negatives": "Of all items picked in the last epoch, the share that the user likes.",
     "TNR and INF": (
@@ -125,11 +126,12 @@ def calibration_finding(study: Study) -> str:
     """One sentence about every sampler that has a belief; empty where none has."""
     parts = []
     for member in study.believers:
-        called, were = measured(member, "called"), measured(member, "were")
+        called, were, brier, constant = (measured(member, key).mean for key in SAID)
         parts.append(
-            f"{member.marked_name} calls its picks true negatives with {called.mean:.1%}, {were.mean:.1%} were"
+            f"{member.marked_name} calls its picks true negatives with {called:.1%} on average and {were:.1%} were "
+            f"(Brier score {number(brier)}, of a constant {number(constant)})"
         )
-    return f"{joined(parts)}." if parts else ""
+    return f"{'; '.join(parts)}." if parts else ""
 
 
 def caution(study: Study) -> str:
