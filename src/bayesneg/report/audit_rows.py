@@ -109,16 +109,16 @@ def measured(member: Group, key: str) -> Estimate:
 def finding(study: Study) -> str:
     """One sentence: who picks the fewest false negatives, who the most."""
     fair = [(measured(member, "fn").mean, member.name) for member in study.groups if not member.uses_test_labels]
-    known = sorted((value, name) for value, name in fair if is_number(value))
-    if not known:
+    ordered = sorted((value, name) for value, name in fair if is_number(value))
+    if not ordered:
         return "Nothing was picked."
-    least = "" if study.truth_known else "at least "
-    (low, best), (high, worst) = known[0], known[-1]
-    if len(known) == 1:
+    known, least = ("", "") if study.truth_known else ("known ", "at least ")
+    (low, best), (high, worst) = ordered[0], ordered[-1]
+    if len(ordered) == 1:
         return f"Of what {best} picks, {least}{low:.1%} are false negatives; of uniform picks {study.uniform:.1%}."
     return (
-        f"{best} picks the fewest false negatives, {least}{low:.1%} of its picks, and {worst} the most, {high:.1%}; "
-        f"uniform picks have {study.uniform:.1%}."
+        f"{best} picks the fewest {known}false negatives, {least}{low:.1%} of its picks, and {worst} the most, "
+        f"{high:.1%}; uniform picks have {study.uniform:.1%}."
     )
 
 
