@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bayesneg.interfaces import NO_NEGATIVE as NO_NEGATIVE
     from bayesneg.interfaces import Batch as Batch
     from bayesneg.interfaces import NegativeSampler as NegativeSampler
+    from bayesneg.interfaces import Observer as Observer
     from bayesneg.interfaces import Prior as Prior
     from bayesneg.models.baseline import Baseline as Baseline
     from bayesneg.models.baselines import ALS as ALS
@@ -90,7 +91,7 @@ _HOMES = {
     "bayesneg.experiments.audit": ("Audit", "audit", "hide"),
     "bayesneg.experiments.compare": ("compare",),
     "bayesneg.experiments.tune": ("tune",),
-    "bayesneg.interfaces": ("NO_NEGATIVE", "Batch", "NegativeSampler", "Prior"),
+    "bayesneg.interfaces": ("NO_NEGATIVE", "Batch", "NegativeSampler", "Observer", "Prior"),
     "bayesneg.models.baseline": ("Baseline",),
     "bayesneg.models.baselines": ("ALS", "EASE", "ItemKNN", "Popularity"),
     "bayesneg.models.lightgcn": ("LightGCN", "TorchMF"),

@@ -84,6 +84,25 @@ def test_an_interrupted_comparison_is_resumed_to_the_same_numbers(bayesneg, worl
     assert [run["final"] for run in resumed] == [run["final"] for run in whole]
 
 
+def test_an_interrupted_audit_keeps_what_was_finished_and_goes_on_to_the_same_numbers(bayesneg, world):
+    def measures(run):
+        return [{**line, "seconds": 0} for line in run["epochs"]]
+
+    options = ("audit", world, "--samplers", "rns,bns", "--seeds", 2, "--epochs", 20, "--jobs", 1, "--probes", 200)
+    whole = bayesneg(*options, "--out", "whole.jsonl", "--json").json["runs"]
+    (world.parent / "audit-report.html").unlink()
+    process = start(*options, "--out", "stopped.jsonl")
+    wait_for_lines(world.parent / "stopped.jsonl", 2)
+    process.send_signal(signal.SIGINT)
+    returned, said = finish(process)
+    assert returned == 130, said
+    assert "--resume" in said
+    assert "Traceback" not in said
+    assert not (world.parent / "audit-report.html").exists()
+    resumed = bayesneg(*options, "--out", "stopped.jsonl", "--resume", "--json").json["runs"]
+    assert list(map(measures, resumed)) == list(map(measures, whole))
+
+
 INTERRUPTING = """
 import signal
 from pathlib import Path

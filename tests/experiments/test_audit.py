@@ -105,6 +105,14 @@ def test_the_frames_have_a_row_for_every_epoch_and_bin(world):
     assert ((bins["called"] >= bins["from"] - 1e-6) & (bins["called"] <= bins["to"] + 1e-6)).all()
 
 
+def test_a_torch_model_is_audited_as_well(world):
+    pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
+    samplers = {"SRNS": bn.SRNS(memory=3, fresh=4), "BNS": bn.BNS()}
+    found = audit(bn.hide(world, [0.2]), samplers, model=bn.LightGCN(dim=4, device="cpu"))
+    assert all(0 <= record.last("hardness") <= 1 for record in found.records)
+    assert 0 < found.records[1].last("called") <= 1
+
+
 def test_the_number_of_jobs_changes_no_number(world):
     samplers = {"RNS": bn.RNS(), "SRNS": bn.SRNS(memory=3, fresh=4), "BNS": bn.BNS()}
     one, three = (audit(bn.hide(world, [0.2]), samplers, jobs=jobs).records for jobs in (1, 3))

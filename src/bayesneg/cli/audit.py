@@ -202,7 +202,7 @@ def _show_picks(study: Study) -> None:
     ]
     rows.append((UNIFORM, number(study.uniform), *[""] * len(PICKS)))
     title = f"{study.name}: what is picked, last epoch"
-    show_table(title, ("sampler", "false negatives", *PICKS.values()), rows)
+    show_table(title, ("sampler", "false neg.", *PICKS.values()), rows)
 
 
 def _show_beliefs(study: Study) -> None:

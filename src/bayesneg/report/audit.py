@@ -51,16 +51,22 @@ def _header(title: str, found: Sequence[Study]) -> Markup:
     for study in found:
         lead = [element("strong", {}, f"{study.name}: ")] if len(found) > 1 else []
         parts.append(element("p", {"class": "finding"}, *lead, finding(study)))
-        if said := calibration_finding(study):
-            parts.append(element("p", {}, said))
     run = found[0].runs[0]
     seeds = max(len(member.runs) for study in found for member in study.groups)
     facts = f"{run.model} · {counted(len(run.epochs), 'epoch')} · {counted(seeds, 'seed')} · last epoch"
     parts.append(element("p", {"class": "facts"}, facts))
-    beware = list(dict.fromkeys(note for study in found for note in (caution(study), *notes(study.runs)) if note))
-    if beware:
+    if beware := _beware(found):
         parts.append(element("ul", {"class": "notes"}, *(element("li", {}, note) for note in beware)))
     return element("header", {}, *parts)
+
+
+def _beware(found: Sequence[Study]) -> list[str]:
+    """What a careful reader should know; what is not so of every split is said with the split's name."""
+    own = [[note for note in (caution(study), *notes(study.runs)) if note] for study in found]
+    shared = [note for note in own[0] if all(note in others for others in own)]
+    return shared + [
+        f"{study.name}: {note}" for study, each in zip(found, own, strict=True) for note in each if note not in shared
+    ]
 
 
 def _across(found: Sequence[Study]) -> Iterator[Markup]:
@@ -96,7 +102,10 @@ def _study(study: Study, place: int, *, several: bool) -> Iterator[Markup]:
     prefix, of = f"s{place}", f": {study.name}" if several else ""
     yield section(f"What is picked{of}", _picks(study), grid(*audit_figures.of_picks(study, prefix)))
     if study.believers:
-        yield section(f"Is unbias calibrated?{of}", _beliefs(study), grid(*audit_figures.of_beliefs(study, prefix)))
+        said = element("p", {}, calibration_finding(study))
+        yield section(
+            f"Is unbias calibrated?{of}", said, _beliefs(study), grid(*audit_figures.of_beliefs(study, prefix))
+        )
 
 
 def _picks(study: Study) -> Markup:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from bayesneg.evaluation.reliability import pooled
-from bayesneg.report.names import joined
+from bayesneg.report.names import number
 from bayesneg.report.runs import Group, group, studies
 from bayesneg.report.summary import Estimate, estimate
 from bayesneg.runs.record import RunRecord, is_number
@@ -33,6 +33,7 @@ BELIEF: Final = {
     "brier": "Brier",
     "brier_constant": "Brier, constant",
 }
+SAID: Final = ("called", "were", "brier", "brier_constant")
 MEANINGS: Final = {
     "False negatives": "Of all items picked in the last epoch, the share that the user likes.",
     "TNR and INF": (
@@ -108,16 +109,16 @@ def measured(member: Group, key: str) -> Estimate:
 def finding(study: Study) -> str:
     """One sentence: who picks the fewest false negatives, who the most."""
     fair = [(measured(member, "fn").mean, member.name) for member in study.groups if not member.uses_test_labels]
-    known = sorted((value, name) for value, name in fair if is_number(value))
-    if not known:
+    ordered = sorted((value, name) for value, name in fair if is_number(value))
+    if not ordered:
         return "Nothing was picked."
-    least = "" if study.truth_known else "at least "
-    (low, best), (high, worst) = known[0], known[-1]
-    if len(known) == 1:
+    known, least = ("", "") if study.truth_known else ("known ", "at least ")
+    (low, best), (high, worst) = ordered[0], ordered[-1]
+    if len(ordered) == 1:
         return f"Of what {best} picks, {least}{low:.1%} are false negatives; of uniform picks {study.uniform:.1%}."
     return (
-        f"{best} picks the fewest false negatives, {least}{low:.1%} of its picks, and {worst} the most, {high:.1%}; "
-        f"uniform picks have {study.uniform:.1%}."
+        f"{best} picks the fewest {known}false negatives, {least}{low:.1%} of its picks, and {worst} the most, "
+        f"{high:.1%}; uniform picks have {study.uniform:.1%}."
     )
 
 
@@ -125,11 +126,12 @@ def calibration_finding(study: Study) -> str:
     """One sentence about every sampler that has a belief; empty where none has."""
     parts = []
     for member in study.believers:
-        called, were = measured(member, "called"), measured(member, "were")
+        called, were, brier, constant = (measured(member, key).mean for key in SAID)
         parts.append(
-            f"{member.marked_name} calls its picks true negatives with {called.mean:.1%}, {were.mean:.1%} were"
+            f"{member.marked_name} calls its picks true negatives with {called:.1%} on average and {were:.1%} were "
+            f"(Brier score {number(brier)}, of a constant {number(constant)})"
         )
-    return f"{joined(parts)}." if parts else ""
+    return f"{'; '.join(parts)}." if parts else ""
 
 
 def caution(study: Study) -> str:
