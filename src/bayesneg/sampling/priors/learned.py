@@ -43,7 +43,7 @@ class LearnedPrior(Prior):
 
     model: Literal["auto", "ease", "neighbours"] = "auto"
     l2: float = 400.0
-    neighbours: int = 200
+    neighbours: int = 50
     shrink: float = 10.0
     folds: int = 5
     curve: Literal["isotonic", "logistic"] = "isotonic"
