@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import Protocol
 
 import numpy as np
 
@@ -16,7 +17,7 @@ class CalibrationCurve(Protocol):
         """Probabilities (…) float64 of scores (…)."""
         ...
 
-    def with_odds(self, factor: float) -> Self:
+    def with_odds(self, factor: float) -> CalibrationCurve:
         """The curve with all odds multiplied by ``factor``."""
         ...
 
@@ -76,7 +77,10 @@ class LogisticCurve:
         return replace(self, level=self.level + float(np.log(factor)))
 
 
-CURVES = {"isotonic": IsotonicCurve.fitted, "logistic": LogisticCurve.fitted}
+CURVES: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], CalibrationCurve]] = {
+    "isotonic": IsotonicCurve.fitted,
+    "logistic": LogisticCurve.fitted,
+}
 
 
 def with_odds(probabilities: np.ndarray, factor: float) -> np.ndarray:
