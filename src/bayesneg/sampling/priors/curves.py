@@ -47,16 +47,23 @@ class IsotonicCurve:
 
 @dataclass(frozen=True)
 class LogisticCurve:
-    """σ(level + slope · score): two numbers, for little data."""
+    """σ(level + slope · asinh(score / unit)): two numbers, for little data.
+
+    Log odds do not grow in proportion to the scores of an item model but to about their logarithm, so the score is
+    stretched near 0 and pressed together beyond ``unit``, a quarter of the scores' standard deviation.
+    """
 
     level: float
     slope: float
+    unit: float = 1.0
 
     @classmethod
     def fitted(cls, scores: np.ndarray, hidden: np.ndarray, weights: np.ndarray) -> LogisticCurve:
         scores, shares, weights = pooled(scores, hidden, weights)
-        middle, spread = float(np.average(scores, weights=weights)), float(scores.std()) or 1.0
-        design = np.column_stack((np.ones(len(scores)), (scores - middle) / spread))
+        unit = 0.25 * _spread(scores, weights) or 1.0
+        stretched = np.arcsinh(scores / unit)
+        middle, spread = float(np.average(stretched, weights=weights)), _spread(stretched, weights) or 1.0
+        design = np.column_stack((np.ones(len(scores)), (stretched - middle) / spread))
         rate = np.clip(np.average(shares, weights=weights), 1e-12, 1 - 1e-12)
         found = np.array([np.log(rate / (1 - rate)), 0.0])
         for _ in range(STEPS):
@@ -68,10 +75,10 @@ class LogisticCurve:
             if np.abs(step).max() < 1e-9:
                 break
         slope = found[1] / spread
-        return cls(float(found[0] - slope * middle), float(slope))
+        return cls(float(found[0] - slope * middle), float(slope), unit)
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
-        return _sigmoid(self.level + self.slope * np.asarray(scores, dtype=np.float64))
+        return _sigmoid(self.level + self.slope * np.arcsinh(np.asarray(scores, dtype=np.float64) / self.unit))
 
     def with_odds(self, factor: float) -> LogisticCurve:
         return replace(self, level=self.level + float(np.log(factor)))
@@ -103,6 +110,11 @@ def pooled(scores: np.ndarray, hidden: np.ndarray, weights: np.ndarray) -> tuple
     pools = np.unique(first // LEAST, return_inverse=True)[1]
     weight = np.bincount(pools, weights)
     return np.bincount(pools, weights * scores) / weight, np.bincount(pools, weights * hidden) / weight, weight
+
+
+def _spread(values: np.ndarray, weights: np.ndarray) -> float:
+    """The weighted standard deviation."""
+    return float(np.sqrt(np.average((values - np.average(values, weights=weights)) ** 2, weights=weights)))
 
 
 def _sigmoid(logits: np.ndarray) -> np.ndarray:
