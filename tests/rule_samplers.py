@@ -14,9 +14,11 @@ SAMPLERS = {
     "bns, many candidates": bn.BNS(candidates=25),
     "bns of all": bn.BNS(candidates="all"),
     "bns over all items": bn.BNS(cdf_over="all", weight=1.0),
+    "bns, share of the catalogue": bn.BNS(cdf_over="catalogue", weight=1.0, prior=bn.FlatPrior(0.2)),
     "bns, strong prior": bn.BNS(prior=bn.FlatPrior(0.5)),
     "bns, certain prior": bn.BNS(prior=lambda users, items: (items % 2).astype(float)),
     "posterior": bn.Posterior(),
+    "posterior, share of the catalogue": bn.Posterior(cdf_over="catalogue"),
     "posterior of all": bn.Posterior(candidates="all"),
     "aobpr": bn.AOBPR(scale=4.0),
     "aobpr by factor": bn.AOBPR(scale=4.0, rank="factor"),
@@ -30,6 +32,9 @@ SUMMARISED = {
     "bns, refreshed, many candidates": bn.BNS(candidates=25, cdf="refreshed"),
     "bns of all, refreshed": bn.BNS(candidates="all", cdf="refreshed"),
     "bns over all items, refreshed": bn.BNS(cdf_over="all", weight=1.0, cdf="refreshed"),
+    "bns, share of the catalogue, refreshed": bn.BNS(
+        cdf_over="catalogue", weight=1.0, prior=bn.FlatPrior(0.2), cdf="refreshed"
+    ),
     "bns, strong prior, refreshed": bn.BNS(prior=bn.FlatPrior(0.5), cdf="refreshed"),
     "bns, certain prior, refreshed": bn.BNS(prior=lambda users, items: (items % 2).astype(float), cdf="refreshed"),
 }

@@ -44,6 +44,7 @@ HOMES = {
     "torch": {"kernels", "models"},
     "triton": {"kernels"},
     "matplotlib": {"report"},
+    "optuna": {"experiments"},
     "typer": {"cli"},
     "pydantic": {"experiments"},
 }
@@ -110,7 +111,7 @@ def python(code: str, **environment: str) -> str:
 
 def test_importing_the_package_pulls_in_nothing_heavy():
     loaded = python("import sys, bayesneg; print(*sys.modules)").split()
-    assert not {"numba", "polars", "matplotlib", "scipy", "torch", "rich", "pydantic"} & set(loaded)
+    assert not {"numba", "polars", "matplotlib", "scipy", "torch", "rich", "pydantic", "optuna"} & set(loaded)
 
 
 def test_every_public_name_is_there():

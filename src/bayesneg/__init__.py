@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from bayesneg.data.synthetic import synthetic as synthetic
     from bayesneg.errors import BayesnegError as BayesnegError
     from bayesneg.evaluation.ranking import evaluate as evaluate
+    from bayesneg.experiments.audit import Audit as Audit
+    from bayesneg.experiments.audit import audit as audit
+    from bayesneg.experiments.audit import hide as hide
     from bayesneg.experiments.compare import compare as compare
+    from bayesneg.experiments.tune import tune as tune
     from bayesneg.interfaces import NO_NEGATIVE as NO_NEGATIVE
     from bayesneg.interfaces import Batch as Batch
     from bayesneg.interfaces import NegativeSampler as NegativeSampler
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from bayesneg.models.lightgcn import TorchMF as TorchMF
     from bayesneg.models.mf import MF as MF
     from bayesneg.models.own import TorchModel as TorchModel
+    from bayesneg.report.audit import write_audit as write_audit
     from bayesneg.report.html import write_report as write_report
     from bayesneg.runs.run import Run as Run
     from bayesneg.runs.run import load_run as load_run
@@ -77,13 +82,16 @@ _HOMES = {
     "bayesneg.data.synthetic": ("synthetic",),
     "bayesneg.errors": ("BayesnegError",),
     "bayesneg.evaluation.ranking": ("evaluate",),
+    "bayesneg.experiments.audit": ("Audit", "audit", "hide"),
     "bayesneg.experiments.compare": ("compare",),
+    "bayesneg.experiments.tune": ("tune",),
     "bayesneg.interfaces": ("NO_NEGATIVE", "Batch", "NegativeSampler", "Prior"),
     "bayesneg.models.baseline": ("Baseline",),
     "bayesneg.models.baselines": ("ALS", "EASE", "ItemKNN", "Popularity"),
     "bayesneg.models.lightgcn": ("LightGCN", "TorchMF"),
     "bayesneg.models.mf": ("MF",),
     "bayesneg.models.own": ("TorchModel",),
+    "bayesneg.report.audit": ("write_audit",),
     "bayesneg.report.html": ("write_report",),
     "bayesneg.runs.run": ("Run", "load_run"),
     "bayesneg.sampling.aobpr": ("AOBPR",),

@@ -19,7 +19,7 @@ from bayesneg.data.splits import Split
 from bayesneg.errors import DivergedError, InputError
 from bayesneg.evaluation import ranking
 from bayesneg.evaluation.sampling_quality import SamplingQuality
-from bayesneg.interfaces import Learner, Model, NegativeSampler
+from bayesneg.interfaces import Learner, Model, NegativeSampler, Observer
 from bayesneg.models.baseline import Baseline, NoSampler
 from bayesneg.progress import epoch_bar
 from bayesneg.runs import folder as files
@@ -44,6 +44,7 @@ def fit(
     resume: bool = False,
     checkpoint_every: int = 10,
     progress: bool | Callable[[EpochLine], None] = True,
+    observer: Observer | None = None,
 ) -> Run:
     """Train ``model`` on ``split.train`` with the negatives of ``sampler``.
 
@@ -62,6 +63,7 @@ def fit(
         resume: go on with the run in ``out``; ends in the same bytes as a run that was never interrupted.
         checkpoint_every: epochs between checkpoints.
         progress: a bar on a terminal's stderr (True), nothing (False), or a function called with each epoch's line.
+        observer: is shown every pick and each epoch's end; what it answers joins the epoch's line.
     """
     _check(epochs=epochs, evaluate_every=evaluate_every, checkpoint_every=checkpoint_every)
     _check_sampler(model, sampler)
@@ -75,6 +77,7 @@ def fit(
         sampler=(sampler or NoSampler()).prepare(seen, rng=stream(seed, "sampler")),
         seed=seed,
         select=record.select,
+        observer=observer,
     )
     keeper = _Keeper.open(None if out is None else Path(out), resume, record, training, epochs)
     with epoch_bar(progress, record.label, epochs, done=training.epoch) as show:
@@ -148,6 +151,7 @@ class _Training:
     sampler: NegativeSampler
     seed: int
     select: str
+    observer: Observer | None = None
     epoch: int = 0  # epochs done
     lines: list[EpochLine] = field(default_factory=list)
     best_epoch: int = 0
@@ -169,12 +173,16 @@ class _Training:
         for sampled in self.learner.train_epoch(self.sampler, epoch=self.epoch, order=self._order(), rng=rng):
             picked = time.perf_counter()
             self.quality.add(sampled)
+            if self.observer is not None:
+                self.observer.see(sampled)
             judging += time.perf_counter() - picked
         self.sampler.end_epoch(self.epoch, self.learner)
         seconds = time.perf_counter() - started - judging
         self._check_finite()
         judged = {} if isinstance(self.model, Baseline) else self.quality.result()
         line: EpochLine = {"epoch": self.epoch, **judged, "seconds": seconds}
+        if self.observer is not None:
+            line |= self.observer.end_epoch(self.epoch, self.sampler, self.learner.frozen())
         if evaluate:
             line |= self._evaluate()
         self.lines.append(line)

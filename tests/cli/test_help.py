@@ -12,6 +12,7 @@ from bayesneg.experiments.spec import MODELS, SAMPLERS
 COMMANDS = [
     ["train"],
     ["compare"],
+    ["audit"],
     ["evaluate"],
     ["recommend"],
     ["report"],
@@ -19,7 +20,7 @@ COMMANDS = [
     ["data", "get"],
     ["data", "describe"],
 ]
-HEAVY = ("numba", "polars", "matplotlib", "torch", "scipy")
+HEAVY = ("numba", "polars", "matplotlib", "torch", "scipy", "optuna")
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

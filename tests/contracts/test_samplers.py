@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import bayesneg as bn
+from bayesneg.evaluation.picks import PickObserver
 from bayesneg.seeding import stream
 from worlds import batch_of, exact_scorer, interactions, random_interactions
 
@@ -33,6 +34,7 @@ SAMPLERS = {
     "srns": bn.SRNS(memory=3, fresh=4),
     "bns": bn.BNS(),
     "bns of all": bn.BNS(candidates="all"),
+    "bns with F as a share of the catalogue": bn.BNS(cdf_over="catalogue"),
     "bns with F over all items": bn.BNS(cdf_over="all"),
     "bns with a schedule": bn.BNS(weight=bn.LinearDecay()),
     "bns with a function": bn.BNS(prior=lambda users, items: np.full(np.shape(items), 0.1)),
@@ -150,3 +152,15 @@ def test_works_in_fit_with_every_model(sampler, model):
     run = bn.fit(model, split, sampler, epochs=3, progress=False)
     assert [line["epoch"] for line in run.record.epochs] == [1, 2, 3]
     assert np.isfinite(run.evaluate(k=5).mean["ndcg@5"])
+
+
+def test_an_audit_changes_nothing_but_the_lines(sampler):
+    split = bn.split(bn.synthetic(40, 50, seed=0), test=0.2, seed=0)
+    plain = bn.fit(bn.MF(dim=4), split, sampler, epochs=3, progress=False)
+    observer = PickObserver(split, seed=0, probes=60)
+    audited = bn.fit(bn.MF(dim=4), split, sampler, epochs=3, progress=False, observer=observer)
+    for before, after in zip(plain.scorer.embeddings(), audited.scorer.embeddings(), strict=True):
+        np.testing.assert_array_equal(before, after)
+    for before, after in zip(plain.record.epochs, audited.record.epochs, strict=True):
+        assert {**before, "seconds": 0} == {key: after[key] for key in before} | {"seconds": 0}
+        assert {"head", "middle", "tail", "hardness"} <= set(after)

@@ -38,6 +38,7 @@ BUILT = {
     "dns:candidates=all": bn.DNS(candidates="all"),
     "srns:memory=4:fresh=9": bn.SRNS(memory=4, fresh=9),
     "bns:candidates=10:weight=2": bn.BNS(candidates=10, weight=2.0),
+    "bns:cdf_over=catalogue": bn.BNS(cdf_over="catalogue"),
     "bns:cdf_over=all": bn.BNS(cdf_over="all"),
     "posterior": bn.Posterior(),
     "bns-1": bn.BNS(weight=bn.LinearDecay()),

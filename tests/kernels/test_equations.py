@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from bayesneg.kernels import reference as ref
+from bayesneg.kernels import rules
 
 
 def test_info_is_one_minus_sigmoid_of_the_gap():
@@ -23,6 +24,12 @@ def test_info_is_one_minus_sigmoid_of_the_gap():
 def test_counted_cdf_divides_by_one_more_than_the_population():
     assert ref.counted_cdf(6, 6) == pytest.approx(6 / 7)  # the highest of six
     assert ref.counted_cdf(3, 6) == pytest.approx(3 / 7)
+
+
+def test_the_list_that_f_counts_and_the_list_it_is_a_share_of():
+    # a user with 3 of 10 items: 7 are unobserved
+    sizes = [ref.list_sizes(over, 10, 3) for over in (rules.UNOBSERVED, rules.CATALOGUE, rules.ALL)]
+    assert sizes == [(7, 7), (7, 10), (10, 10)]
 
 
 def test_unbias_is_the_normalised_posterior():

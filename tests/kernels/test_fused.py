@@ -15,16 +15,17 @@ if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
 from bayesneg.kernels import batched, fused  # noqa: E402
-from bayesneg.kernels.reference import counted_cdf, unbias  # noqa: E402
+from bayesneg.kernels.reference import counted_cdf, list_sizes, unbias  # noqa: E402
+from bayesneg.kernels.rules import ALL, CATALOGUE, UNOBSERVED  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 @pytest.mark.parametrize(("m", "n_items"), [(1, 2), (5, 40), (16, 2500)])
-@pytest.mark.parametrize("over_all", [False, True])
+@pytest.mark.parametrize("over", [UNOBSERVED, CATALOGUE, ALL], ids=["unobserved", "catalogue", "all"])
 @pytest.mark.parametrize("risky", [True, False], ids=["least risk", "most unbiased"])
 @pytest.mark.parametrize("steps", [3, 10**6], ids=["tied", "distinct"])
-def test_the_choice_by_posterior(m, n_items, over_all, risky, steps):
+def test_the_choice_by_posterior(m, n_items, over, risky, steps):
     random = torch.Generator().manual_seed(m)
     B = 30
     scores = torch.randint(-steps, steps + 1, (B, n_items), generator=random).float() / steps * 3
@@ -41,10 +42,10 @@ def test_the_choice_by_posterior(m, n_items, over_all, risky, steps):
     at_most = torch.zeros(B, m)
     for b in range(B):
         listed = torch.ones(n_items, dtype=torch.bool)
-        if not over_all:
+        if not over.with_observed:
             listed[rows[starts[b] : starts[b] + counts[b]].long()] = False
         at_most[b] = (scores[b, listed, None] <= x[b]).sum(dim=0)
-    n = torch.full_like(counts, n_items) - (0 if over_all else counts)
+    _, n = list_sizes(over, n_items, counts)
     if risky:
         x_positive = scores.gather(1, positives[:, None])[:, 0]
         position = batched.choose_least_risk(x, x_positive, at_most, n, priors, weight, sizes)
@@ -61,7 +62,7 @@ def test_the_choice_by_posterior(m, n_items, over_all, risky, steps):
     wide = there(wide)
     chosen = fused.choose_by_posterior(
         there(scores), wide[:, 0], there(starts), there(counts), there(rows), wide[:, 3:], wide[:, 1], there(priors),
-        there(weight) if risky else None, over_all=over_all,
+        there(weight) if risky else None, over=over,
     )  # fmt: skip
     torch.testing.assert_close(chosen.cpu(), expected)
 

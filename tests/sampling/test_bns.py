@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -201,18 +203,25 @@ def test_a_group_prior_refuses_a_column_that_tells_every_user_apart():
         bn.GroupPrior("name").fit(train)
 
 
-def test_counting_over_all_items_can_change_the_choice():
-    """Two candidates; over all items the observed high scorers push F of the harder one down, and it is taken."""
-    scores = np.array([[9.0, 8.0, 7.0, 6.0, 3.0, 2.0]])
+def test_what_f_counts_and_is_a_share_of_can_change_the_choice():
+    """Two candidates; as a share of all items F of the harder one falls below the observed high scorers: it is taken.
+
+    Where the observed items score low instead, they push it up again if they are counted.
+    """
     train = interactions([[0, 1, 2, 3]], 6)  # unobserved: item 4 (score 3) and item 5 (score 2)
-    batch = batch_of(train, fixed_scorer(scores), stream(0, "draws"), size=1)
-    picked = {}
-    for over in ("unobserved", "all"):
-        sampler = bn.BNS(candidates="all", prior=bn.FlatPrior(0.4), weight=1.0, cdf_over=over)
-        ready = sampler.prepare(train, rng=stream(0, "memory"))
-        picked[over] = compiled_choice(ready.rule(batch), ready.draws(batch), batch)[0][0]
-    # unobserved: F = 2/3, 1/3 → unbias 3/7, 3/4; all: F = 2/7, 1/7 → unbias 15/19, 9/10
-    assert picked == {"unobserved": 5, "all": 4}
+
+    def picked(observed_scores):
+        scorer = fixed_scorer(np.array([[*observed_scores, 3.0, 2.0]]))
+        batch = replace(batch_of(train, scorer, stream(0, "draws"), size=1), positives=np.array([0], np.int32))
+        for over in ("unobserved", "catalogue", "all"):
+            sampler = bn.BNS(candidates="all", prior=bn.FlatPrior(0.4), weight=1.0, cdf_over=over)
+            ready = sampler.prepare(train, rng=stream(0, "memory"))
+            yield compiled_choice(ready.rule(batch), ready.draws(batch), batch)[0][0]
+
+    # unobserved: F = 2/3, 1/3 → unbias 3/7, 3/4; catalogue and all: F = 2/7, 1/7 → unbias 15/19, 9/10
+    assert list(picked([9.0, 8.0, 7.0, 6.0])) == [5, 4, 4]
+    # all: F = 5/7, 4/7 → unbias 3/8, 9/17
+    assert list(picked([9.0, 1.0, 1.0, 1.0])) == [5, 4, 5]
 
 
 @pytest.mark.parametrize(("epoch", "alpha"), [(1, 0.0), (26, 2.5), (51, 5.0), (80, 5.0)])

@@ -24,6 +24,7 @@ SAMPLERS = {
     "dns of all": bn.DNS(candidates="all"),
     "bns": bn.BNS(),
     "bns, many candidates": bn.BNS(candidates=20),
+    "bns, share of the catalogue": bn.BNS(cdf_over="catalogue"),
     "bns over all items": bn.BNS(cdf_over="all"),
     "bns with a schedule": bn.BNS(weight=bn.LinearDecay(5.0, 2.0, 0.5)),
     "bns after rns": bn.WarmStart(bn.RNS(), bn.BNS(), epochs=1),

@@ -13,7 +13,7 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 
-READING, SPLITTING, TRAINING = "Reading DATA", "Holding out", "Training"
+READING, SPLITTING, TRAINING, TUNING = "Reading DATA", "Holding out", "Training", "Tuning"
 
 Model = Annotated[
     str,

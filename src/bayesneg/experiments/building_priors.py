@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
+from bayesneg.experiments.own import is_own, own_prior
 from bayesneg.interfaces import Prior
-from bayesneg.sampling.priors import FlatPrior, GroupPrior, OraclePrior, PopularityPrior
+from bayesneg.sampling.priors import FlatPrior, GroupPrior, OraclePrior, PopularityPrior, as_prior
 from bayesneg.sampling.priors.combined import CombinedPrior, ScaledPrior
 from bayesneg.sampling.priors.exposure import ExposurePrior
 from bayesneg.sampling.priors.learned import LearnedPrior
@@ -39,7 +40,7 @@ def built_prior(settings: Mapping[str, Any], split: Split) -> Prior:
             raise InputError(f"{key} is for the prior {' or '.join(having)}; set prior={having[0]} with it")
     if "seen" in settings and "rejected" not in settings:
         raise InputError("seen goes with rejected, the file of pairs that were shown and not chosen")
-    parts = [PRIORS[kind](settings, split) for kind in kinds]
+    parts = [as_prior(own_prior(kind)) if is_own(kind) else PRIORS[kind](settings, split) for kind in kinds]
     prior = parts[0] if len(parts) == 1 else CombinedPrior(parts)
     if "rejected" in settings:
         prior = _with_rejected(prior, settings)

@@ -11,9 +11,10 @@ from pydantic_core import PydanticCustomError
 
 from bayesneg.errors import InputError
 from bayesneg.experiments.building_priors import PRIORS
+from bayesneg.experiments.own import is_own
 
 Settings = Mapping[str, Any]
-KNOWN = ", ".join(PRIORS)
+KNOWN = ", ".join([*PRIORS, "file.py:Class"])
 
 
 class Options(BaseModel):
@@ -53,7 +54,7 @@ class SRNSOptions(Options):
 
 def _known_priors(text: str) -> str:
     for kind in text.split("+"):
-        if kind not in PRIORS:
+        if kind not in PRIORS and not is_own(kind):
             raise PydanticCustomError("prior", "{kind} is no prior; valid: {known}", {"kind": kind, "known": KNOWN})
     return text
 
@@ -63,7 +64,7 @@ class PosteriorOptions(Options):
     prior: Annotated[str, AfterValidator(_known_priors)] = Field(
         "popularity",
         description="believed before scores are seen: popularity, flat, rate, group, smoothed (group), learned or "
-        "oracle; several joined by +",
+        "oracle, file.py:Class; several joined by +",
     )
     column: str | None = Field(
         None, description="user column of the group and smoothed priors; occupation, or the first there is"
@@ -78,8 +79,8 @@ class PosteriorOptions(Options):
     strength: float | None = Field(None, description="factor on the odds of the prior")
     rejected: str | None = Field(None, description="a file of pairs that were shown and not chosen")
     seen: float | None = Field(None, description="factor on the odds of the prior for those pairs")
-    cdf_over: Literal["unobserved", "all"] = Field(
-        "unobserved", description="the items over which F is counted: unobserved or all"
+    cdf_over: Literal["unobserved", "catalogue", "all"] = Field(
+        "unobserved", description="what F counts: unobserved items, those as a share of the catalogue, or all"
     )
 
 

@@ -6,7 +6,7 @@ A sampler is written ``name`` or ``name:key=value:key=value``, or ``file.py:Clas
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,10 +100,12 @@ class SamplerSpec:
 
         >>> SamplerSpec.parse("DNS:candidates=5")
         SamplerSpec(name='dns', settings={'candidates': '5'})
+        >>> SamplerSpec.parse("bns:prior=my.py:Wary:candidates=8").settings
+        {'prior': 'my.py:Wary', 'candidates': '8'}
         """
-        name, *rest = (part.strip() for part in text.strip().split(":"))
+        name, *rest = (part.strip() for part in re.split(r"(?<!\.py):", text.strip()))  # file.py:Class stays one
         if is_own(name):
-            return cls(f"{name}:{rest[0] if rest else ''}", assignments(rest[1:], name))
+            return cls(name if ":" in name else f"{name}:", assignments(rest, name))
         check_known(name.lower(), SAMPLERS, "sampler")
         return cls(name.lower(), assignments(rest, f"sampler {name}"))
 
@@ -128,6 +130,15 @@ class SamplerSpec:
     def label(self) -> str:
         name = self.name.partition(":")[2] if is_own(self.name) else self.name.upper()
         return labelled(name, self.settings)
+
+    @property
+    def written(self) -> str:
+        """As :meth:`parse` takes it.
+
+        >>> SamplerSpec("dns", {"candidates": "5"}).written
+        'dns:candidates=5'
+        """
+        return ":".join((self.name, *(f"{key}={value}" for key, value in self.settings.items())))
 
     @property
     def fixed(self) -> set[str]:
@@ -164,13 +175,13 @@ def build_model(name: str, settings: Settings) -> Model:
     return model
 
 
-def parse_baselines(text: str) -> dict[str, Baseline]:
-    """``popularity,ease:l2=200`` → label → baseline.
+def baseline_specs(text: str) -> dict[str, tuple[str, Settings]]:
+    """``popularity,ease:l2=200`` → label → name and settings.
 
-    >>> parse_baselines("ease:l2=200")
-    {'EASE (l2=200)': EASE(l2=200.0)}
+    >>> baseline_specs("ease:l2=200")
+    {'EASE (l2=200)': ('ease', {'l2': '200'})}
     """
-    found: dict[str, Baseline] = {}
+    found: dict[str, tuple[str, Settings]] = {}
     for part in (part.strip() for part in text.split(",")):
         name, *rest = (piece.strip() for piece in part.split(":"))
         if not name:
@@ -180,10 +191,14 @@ def parse_baselines(text: str) -> dict[str, Baseline]:
         label = labelled(name.upper(), settings)
         if label in found:
             raise InputError(f"--baselines has {label} twice; give each once, or with other settings")
-        model = build_model(name.lower(), settings)
-        assert isinstance(model, Baseline)
-        found[label] = model
+        found[label] = name.lower(), settings
     return found
+
+
+def build_baselines(specs: Mapping[str, tuple[str, Settings]]) -> dict[str, Baseline]:
+    """What :func:`baseline_specs` found, built."""
+    built = {label: build_model(name, settings) for label, (name, settings) in specs.items()}
+    return {label: model for label, model in built.items() if isinstance(model, Baseline)}
 
 
 def with_device(settings: Settings, model: str, device: str | None) -> Settings:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from bayesneg.kernels import batched
 from bayesneg.kernels.batched import Rows
+from bayesneg.kernels.reference import list_sizes
 from bayesneg.kernels.rules import (
     AtFactorRank,
     AtScoreRank,
@@ -17,6 +18,7 @@ from bayesneg.kernels.rules import (
     LeastRisk,
     LeastRiskBySummary,
     MostUnbiased,
+    Population,
     TakeFirst,
     TakeHighest,
 )
@@ -95,11 +97,11 @@ def _by_posterior(rule: Any, batch: Examples, rows: Rows, scores: Scores) -> Ten
     if fused is not None and batch.chunk >= rows.n_items and drawn.candidates.shape[1] <= batched.FEW:
         return fused.choose_by_posterior(
             scores.chunk(0, rows.n_items), batch.positives, batch.starts, batch.counts, rows.items,
-            drawn.candidates, drawn.sizes, drawn.priors, getattr(rule, "weight", None), over_all=rule.over_all,
+            drawn.candidates, drawn.sizes, drawn.priors, getattr(rule, "weight", None), over=rule.over,
         )  # fmt: skip
     candidates = drawn.candidates.clamp(min=0)
-    x, counts = _counts(rule.over_all, batch, rows, scores, torch.cat([batch.positives[:, None], candidates], dim=1))
-    n = rows.n_items - (torch.zeros_like(batch.counts) if rule.over_all else batch.counts)
+    x, counts = _counts(rule.over, batch, rows, scores, torch.cat([batch.positives[:, None], candidates], dim=1))
+    _, n = list_sizes(rule.over, rows.n_items, batch.counts)
     if isinstance(rule, MostUnbiased):
         position = batched.choose_most_unbiased(counts, n, drawn.priors, drawn.sizes)
     else:
@@ -113,18 +115,18 @@ def _by_summary(rule: Any, batch: Examples, rows: Rows, scores: Scores) -> Tenso
     x = scores.of(torch.cat([batch.positives[:, None], candidates], dim=1))
     z = x[:, 1:] / batched.lengths_of(scores.user_vectors())
     above = batched.items_above(rule.knots.index_select(0, batch.users), rule.ranks, z)
-    n = rows.n_items - (torch.zeros_like(batch.counts) if rule.over_all else batch.counts)
-    counts = n[:, None] - torch.minimum(above, n[:, None] - 1.0)
+    n_counted, n = list_sizes(rule.over, rows.n_items, batch.counts)
+    counts = n_counted[:, None] - torch.minimum(above, n_counted[:, None] - 1.0)
     position = batched.choose_least_risk(x[:, 1:], x[:, 0], counts, n, drawn.priors, rule.weight, drawn.sizes)
     return candidates.gather(1, position[:, None])[:, 0]
 
 
-def _counts(over_all: bool, batch: Examples, rows: Rows, scores: Scores, items: Tensor) -> tuple[Tensor, Tensor]:
+def _counts(over: Population, batch: Examples, rows: Rows, scores: Scores, items: Tensor) -> tuple[Tensor, Tensor]:
     """Scores (B, 1 + m) of the positive and the candidates, and #{x ≤ x_l} (B, m) over the catalogue.
 
     The scores are read off the chunks, so that each candidate counts itself whatever the rounding.
     """
-    pairs = None if over_all else batched.observed_pairs(rows, batch.starts, batch.counts, batch.capacity)
+    pairs = None if over.with_observed else batched.observed_pairs(rows, batch.starts, batch.counts, batch.capacity)
     m = items.shape[1] - 1
     chunk = max(1, batch.chunk // m) if m <= batched.FEW else batch.chunk  # few are compared with each score at once
     if chunk >= rows.n_items:

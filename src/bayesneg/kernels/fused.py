@@ -13,6 +13,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from bayesneg.kernels.rules import Population
+
 SCORES = 1024  # scores of one example that are compared at a time
 OBSERVED = 128  # observed items of one example, likewise
 EXAMPLES = 4  # examples per program where each has three vectors
@@ -21,7 +23,7 @@ PARAMETERS = 1024  # parameters per program
 
 def choose_by_posterior(
     scores: Tensor, positives: Tensor, starts: Tensor, counts: Tensor, rows: Tensor,
-    candidates: Tensor, sizes: Tensor, priors: Tensor, weight: Tensor | None, *, over_all: bool,
+    candidates: Tensor, sizes: Tensor, priors: Tensor, weight: Tensor | None, *, over: Population,
 ) -> Tensor:  # fmt: skip
     """The candidate (B,) of least risk, or the most unbiased where there is no weight; −1 without candidates.
 
@@ -32,7 +34,8 @@ def choose_by_posterior(
         scores, scores.shape[1], positives, positives.stride(0), starts, starts.stride(0), counts, counts.stride(0),
         rows, candidates, candidates.stride(0), sizes, sizes.stride(0), priors, priors.stride(0),
         chosen if weight is None else weight, chosen,
-        M=triton.next_power_of_2(candidates.shape[1]), OVER_ALL=over_all, MOST_UNBIASED=weight is None,
+        M=triton.next_power_of_2(candidates.shape[1]), MOST_UNBIASED=weight is None,
+        WITH_OBSERVED=over.with_observed, OF_CATALOGUE=over.of_catalogue,
         SCORES=SCORES, OBSERVED=OBSERVED, enable_fp_fusion=False,
     )  # fmt: skip
     return chosen
@@ -42,7 +45,7 @@ def choose_by_posterior(
 def _choose_by_posterior(  # type: ignore[no-untyped-def]
     scores, n_items, positives, positive_stride, starts, start_stride, counts, count_stride,
     rows, candidates, candidate_stride, sizes, size_stride, priors, prior_stride, weight, chosen,
-    M: tl.constexpr, OVER_ALL: tl.constexpr, MOST_UNBIASED: tl.constexpr,
+    M: tl.constexpr, WITH_OBSERVED: tl.constexpr, OF_CATALOGUE: tl.constexpr, MOST_UNBIASED: tl.constexpr,
     SCORES: tl.constexpr, OBSERVED: tl.constexpr,
 ):  # fmt: skip
     b = tl.program_id(0).to(tl.int64)
@@ -57,11 +60,10 @@ def _choose_by_posterior(  # type: ignore[no-untyped-def]
         place = first + tl.arange(0, SCORES)
         s = tl.load(list_ + place, mask=place < n_items, other=float("nan"))
         at_most += tl.sum((s[None, :] <= x[:, None]).to(tl.int32), axis=1)
-    n = n_items
-    if not OVER_ALL:
+    count = tl.load(counts + b * count_stride).to(tl.int32)
+    n = n_items if OF_CATALOGUE else n_items - count
+    if not WITH_OBSERVED:
         start = tl.load(starts + b * start_stride)
-        count = tl.load(counts + b * count_stride).to(tl.int32)
-        n = n_items - count
         for first in range(0, count, OBSERVED):
             place = first + tl.arange(0, OBSERVED)
             item = tl.load(rows + start + place, mask=place < count, other=0)

@@ -1,7 +1,8 @@
 """The executable specification: every draw and every choice in plain NumPy, one line per equation.
 
 Slow and short on purpose. The compiled kernels carry the same names and are tested equal to these functions on random
-and adversarial input. Notation: x scores, n the number of the user's unobserved items, p the prior.
+and adversarial input. Notation: x scores, p the prior, n the size of the list that F is a share of: the user's
+unobserved items unless the rule says otherwise.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from bayesneg.kernels.rules import (
     LeastRisk,
     LeastRiskBySummary,
     MostUnbiased,
+    Population,
     Rule,
     TakeFirst,
     TakeHighest,
@@ -43,8 +45,17 @@ def info(x_positive: Any, x_candidates: Any) -> Any:
         return 1.0 / (1.0 + np.exp(gap))
 
 
+def list_sizes(over: Population, n_items: Any, n_observed: Any) -> Any:
+    """How many items F counts, and n, of how many the count is a share.
+
+    >>> list_sizes(Population(with_observed=False, of_catalogue=True), 10, 3)
+    (7, 10)
+    """
+    return n_items - n_observed * (not over.with_observed), n_items - n_observed * (not over.of_catalogue)
+
+
 def counted_cdf(count: Any, n: Any) -> Any:
-    """F = #{x ≤ x_l} / (n + 1): what is counted over n scores, kept below 1.
+    """F = #{x ≤ x_l} / (n + 1): the share of n scores, kept below 1.
 
     >>> counted_cdf(4, 4)
     0.8
@@ -206,14 +217,16 @@ def _by_posterior(rule: LeastRisk | MostUnbiased, draws: Draws, batch: Batch) ->
 
     def answer(b: int) -> int:
         candidates = draws.candidates[b, : draws.sizes[b]]
-        population = x_all[b] if rule.over_all else np.delete(x_all[b], batch.train.row(batch.users[b]))
+        row = batch.train.row(batch.users[b])
+        population = x_all[b] if rule.over.with_observed else np.delete(x_all[b], row)
+        _, n = list_sizes(rule.over, batch.train.n_items, len(row))
         x = x_all[b, candidates]
         counts = (population[None, :] <= x[:, None]).sum(axis=1)
         p = draws.priors[b, : draws.sizes[b]]
         if isinstance(rule, MostUnbiased):
-            return candidates[choose_most_unbiased(counts, len(population), p)]
+            return candidates[choose_most_unbiased(counts, n, p)]
         x_positive = x_all[b, batch.positives[b]]
-        return candidates[choose_least_risk(x, x_positive, counts, len(population), p, rule.weight)]
+        return candidates[choose_least_risk(x, x_positive, counts, n, p, rule.weight)]
 
     return answer
 
@@ -225,9 +238,9 @@ def _by_summary(rule: LeastRiskBySummary, draws: Draws, batch: Batch) -> Callabl
 
     def answer(b: int) -> int:
         user, size = batch.users[b], draws.sizes[b]
-        n = batch.train.n_items - (0 if rule.over_all else len(batch.train.row(user)))
+        n_counted, n = list_sizes(rule.over, batch.train.n_items, len(batch.train.row(user)))
         above = items_above(rule.knots[user], rule.ranks, x[b, :size] / lengths[b])
-        counts = n - np.minimum(above, n - 1)
+        counts = n_counted - np.minimum(above, n_counted - 1)
         p = draws.priors[b, :size]
         return draws.candidates[b, choose_least_risk(x[b, :size], x_positive[b], counts, n, p, rule.weight)]
 

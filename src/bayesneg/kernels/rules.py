@@ -19,6 +19,18 @@ class Draws(NamedTuple):
     uniforms: np.ndarray  # (B, r) float64 in [0, 1), or (B, 0)
 
 
+class Population(NamedTuple):
+    """The items that F counts, and of how many the count is a share."""
+
+    with_observed: bool  # the user's own items are counted too
+    of_catalogue: bool  # it is a share of all items, counted or not
+
+
+UNOBSERVED = Population(with_observed=False, of_catalogue=False)  # as the paper states
+CATALOGUE = Population(with_observed=False, of_catalogue=True)
+ALL = Population(with_observed=True, of_catalogue=True)
+
+
 class TakeFirst(NamedTuple):
     """The candidate that was drawn: RNS and PNS."""
 
@@ -35,14 +47,14 @@ class LeastRisk(NamedTuple):
     """The candidate of least sampling risk: BNS."""
 
     weight: float  # λ
-    over_all: bool  # count F over all items instead of the unobserved ones
+    over: Population
 
 
 class LeastRiskBySummary(NamedTuple):
     """The same with F read off a summary of the user's list: BNS with a refreshed F."""
 
     weight: float  # λ
-    over_all: bool
+    over: Population
     knots: np.ndarray  # (n_users, K) float32, the scores at ``ranks`` in units of the length of the user's vector
     ranks: np.ndarray  # (K,) int64, ascending from 1
 
@@ -50,7 +62,7 @@ class LeastRiskBySummary(NamedTuple):
 class MostUnbiased(NamedTuple):
     """The candidate most probably a true negative: the paper's posterior criterion."""
 
-    over_all: bool
+    over: Population
 
 
 class AtScoreRank(NamedTuple):

@@ -11,15 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
+from bayesneg.kernels.binning import choose_among_many, choose_at_rank
 from bayesneg.kernels.choices import (
+    FEW,
     choose_at_factor_rank,
-    choose_at_rank,
     choose_from_memory,
     choose_highest,
     choose_least_risk,
     choose_most_unbiased,
     counted_cdf,
     info,
+    list_sizes,
     refresh_memory,
     risk,
     sort_factors,
@@ -28,6 +30,7 @@ from bayesneg.kernels.choices import (
 )
 from bayesneg.kernels.compiling import DIGEST, INLINED, entry_point, kernel, lent, reordering_kernel
 from bayesneg.kernels.rules import (
+    UNOBSERVED,
     AtFactorRank,
     AtScoreRank,
     FromMemory,
@@ -39,7 +42,7 @@ from bayesneg.kernels.rules import (
 )
 from bayesneg.kernels.scoring import TILE, Mirror, dot, update_mirror
 from bayesneg.kernels.summaries import items_above, length_of
-from bayesneg.kernels.sweeping import Promising, count_candidates, most_promising, sweep
+from bayesneg.kernels.sweeping import NOTHING, count_candidates, most_promising, sweep
 
 
 class Factors(NamedTuple):
@@ -82,10 +85,16 @@ def _take_highest(rule, draws, example, indices, factors, x):  # type: ignore[no
 def _least_risk(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
     candidates = draws.candidates[example.b, : draws.sizes[example.b]]
     priors = draws.priors[example.b, : len(candidates)]
+    if len(candidates) > FEW:
+        n_items, places = len(factors.items), factors.mirror.places.of_items
+        sweep(NOTHING, rule.over, example, factors, x)
+        _, n = list_sizes(rule.over, n_items, example.stop - example.start)
+        x_positive = dot(factors.users[example.user], factors.items[example.positive])
+        return candidates[choose_among_many(x[:n_items], places[candidates], x_positive, n, priors, rule.weight)]
     promising = most_promising(candidates, priors, rule, example, factors, x)
-    if sweep(promising, rule.over_all, example, factors, x):
+    if sweep(promising, rule.over, example, factors, x):
         return candidates[promising.position]
-    x_candidates, counts, n = count_candidates(candidates, rule.over_all, example, factors, x)
+    x_candidates, counts, n = count_candidates(candidates, rule.over, example, factors, x)
     x_positive = dot(factors.users[example.user], factors.items[example.positive])
     return candidates[choose_least_risk(x_candidates, x_positive, counts, n, priors, rule.weight)]
 
@@ -95,13 +104,13 @@ def _least_risk_by_summary(rule, draws, example, indices, factors, x):  # type: 
     b, size, w = example.b, draws.sizes[example.b], factors.users[example.user]
     best, highest, second = score_candidates(w, factors.items, draws.candidates[b, :size], x)
     if size > 1:
-        n = len(factors.items) - (0 if rule.over_all else example.stop - example.start)
+        n_counted, n = list_sizes(rule.over, len(factors.items), example.stop - example.start)
         x_positive, length = dot(w, factors.items[example.positive]), length_of(w)
-        above = others_above(rule, example.user, highest / length, n)
-        if not wins_anyway(above, n, draws.priors[b, best], x_positive, highest, second, rule.weight):
+        above = others_above(rule, example.user, highest / length, n_counted)
+        if not wins_anyway(above + n - n_counted, n, draws.priors[b, best], x_positive, highest, second, rule.weight):
             least = np.inf
             for k in range(size):
-                F = counted_cdf(n - others_above(rule, example.user, x[k] / length, n), n)
+                F = counted_cdf(n_counted - others_above(rule, example.user, x[k] / length, n_counted), n)
                 value = risk(info(x_positive, x[k]), unbias(F, draws.priors[b, k]), rule.weight)
                 if value < least:
                     best, least = k, value
@@ -110,14 +119,14 @@ def _least_risk_by_summary(rule, draws, example, indices, factors, x):  # type: 
 
 def _most_unbiased(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
     candidates = draws.candidates[example.b, : draws.sizes[example.b]]
-    sweep(Promising(-1, np.inf, np.inf), rule.over_all, example, factors, x)
-    _, counts, n = count_candidates(candidates, rule.over_all, example, factors, x)
+    sweep(NOTHING, rule.over, example, factors, x)
+    _, counts, n = count_candidates(candidates, rule.over, example, factors, x)
     return candidates[choose_most_unbiased(counts, n, draws.priors[example.b, : len(candidates)])]
 
 
 def _at_score_rank(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
     n = len(factors.items) - (example.stop - example.start)
-    sweep(Promising(-1, np.inf, np.inf), False, example, factors, x)
+    sweep(NOTHING, UNOBSERVED, example, factors, x)
     rank = truncated_rank(draws.uniforms[example.b, 0], rule.scale, n)
     return choose_at_rank(x[: len(factors.items)], factors.mirror.places.items, rank)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesneg.kernels.choices import FEW, count_at_most, counted_cdf, info, risk, unbias
+from bayesneg.kernels.choices import count_at_most, counted_cdf, info, list_sizes, risk, unbias
 from bayesneg.kernels.compiling import kernel
 from bayesneg.kernels.scoring import TILE, count_above, dot, rounding, score_tile
 
@@ -22,16 +22,19 @@ class Promising(NamedTuple):
     above_needed: float
 
 
+NOTHING = Promising(-1, np.inf, np.inf)
+
+
 @kernel
 def most_promising(candidates, priors, rule, example, factors, x):  # type: ignore[no-untyped-def]
     """What would prove the least risk without counting every F. It never changes the choice.
 
     Risk grows with F, so no candidate has less than at the lowest F there is, 1/(n+1). The one that is best there
     wins for sure if its risk is below the others' bounds even at an F that is certainly too high; and F is at most
-    1 − (1+g)/(n+1) once g unobserved items are seen to score higher. Solved for g; ``noise`` keeps rounding out.
+    (n_counted − g)/(n+1) once g of these are seen to score higher. Solved for g; ``noise`` keeps rounding out.
     """
     w = factors.users[example.user]
-    n = len(factors.items) - (0 if rule.over_all else example.stop - example.start)
+    n_counted, n = list_sizes(rule.over, len(factors.items), example.stop - example.start)
     x_positive = dot(w, factors.items[example.positive])
     noise = rounding(w, factors.items[example.positive])
     best, least, second = -1, np.inf, np.inf
@@ -46,24 +49,24 @@ def most_promising(candidates, priors, rule, example, factors, x):  # type: igno
             second = bound
     if len(candidates) == 1:
         return Promising(0, -np.inf, -1.0)
-    if len(candidates) > FEW or best < 0 or not noise < 1e-3:
-        return Promising(-1, np.inf, np.inf)
+    if best < 0 or not noise < 1e-3:
+        return NOTHING
     gain, p = info(x_positive, x[best]), priors[best]
     if gain == 0.0:
-        return Promising(-1, np.inf, np.inf)
+        return NOTHING
     target = second - np.abs(second) * (8.0 * noise + 1e-9) - 1e-12 * (1.0 + rule.weight)
     unbias_needed = (1.0 - target / gain) / (1.0 + rule.weight)
     if not unbias_needed < 1.0:
-        return Promising(-1, np.inf, np.inf)
+        return NOTHING
     if unbias_needed <= 0.0:
         return Promising(best, -np.inf, -1.0)  # it wins at any F
     odds = unbias_needed * p
-    above_needed = (n + 1) * odds / ((1.0 - p) * (1.0 - unbias_needed) + odds) - 1.0
+    above_needed = n_counted - n - 1.0 + (n + 1) * odds / ((1.0 - p) * (1.0 - unbias_needed) + odds)
     return Promising(best, np.float64(x[best]) + 2.0 * noise, above_needed)
 
 
 @kernel
-def sweep(promising, over_all, example, factors, x):  # type: ignore[no-untyped-def]
+def sweep(promising, over, example, factors, x):  # type: ignore[no-untyped-def]
     """Score tile after tile into x, by place, NaN where an item must not count; True if the proof came early."""
     w, rows = factors.users[example.user], factors.mirror.places.rows
     n_items = len(factors.items)
@@ -73,7 +76,7 @@ def sweep(promising, over_all, example, factors, x):  # type: ignore[no-untyped-
     for tile in range((n_items + TILE - 1) // TILE):
         low, high = tile * TILE, (tile + 1) * TILE
         score_tile(w, factors.mirror.tiles, tile, x[low:high])
-        if not over_all:
+        if not over.with_observed:
             while observed < example.stop and rows[observed] < high:
                 x[rows[observed]] = np.nan
                 observed += 1
@@ -85,10 +88,10 @@ def sweep(promising, over_all, example, factors, x):  # type: ignore[no-untyped-
 
 
 @kernel
-def count_candidates(candidates, over_all, example, factors, x):  # type: ignore[no-untyped-def]
-    """The candidates' scores, how many of the n scores of the user's list are at most each, and n."""
+def count_candidates(candidates, over, example, factors, x):  # type: ignore[no-untyped-def]
+    """The candidates' scores, how many of the user's list are at most each, and of how many that is a share."""
     n_items, places = len(factors.items), factors.mirror.places.of_items
-    n = n_items - (0 if over_all else example.stop - example.start)
+    _, n = list_sizes(over, n_items, example.stop - example.start)
     x_candidates, counts = np.empty(len(candidates), dtype=np.float32), np.empty(len(candidates), dtype=np.int64)
     for k in range(len(candidates)):
         x_candidates[k] = x[places[candidates[k]]]

@@ -90,8 +90,8 @@ def quality(groups: Sequence[Group]) -> Markup | None:
         return None
     rows = [
         [
-            _group_name(member),
-            *(_estimate(measured[key][place], plain="uniform" in key) for key in keys),
+            group_cell(member),
+            *(estimate_cell(measured[key][place], plain="uniform" in key) for key in keys),
             _skipped(member),
             _seconds(member),
         ]
@@ -111,10 +111,10 @@ def every_run(groups: Sequence[Group], keys: Sequence[str]) -> Markup:
     """The final numbers of each run, unaveraged."""
     rows = [
         [
-            _group_name(member),
+            group_cell(member),
             Cell(str(run.seed), str(run.seed)),
             Cell(str(run.reported_epoch), str(run.reported_epoch)),
-            *(_number(final_value(run, key)) for key in keys),
+            *(number_cell(final_value(run, key)) for key in keys),
         ]
         for member in groups
         for run in member.runs
@@ -137,7 +137,7 @@ def _name(row: Row) -> Cell:
     return _named(row.label, row.n_seeds, row.uses_test_labels)
 
 
-def _group_name(member: Group) -> Cell:
+def group_cell(member: Group) -> Cell:
     return _named(member.name, 0, member.uses_test_labels)
 
 
@@ -148,7 +148,7 @@ def _named(name: str, n_seeds: int, uses_test_labels: bool) -> Cell:
 
 
 def _value(row: Row, key: str) -> Cell:
-    cell = _estimate(row.values[key])
+    cell = estimate_cell(row.values[key])
     if key in row.best:
         cell = cell._replace(style="best")
     gap = row.differences.get(key)
@@ -157,7 +157,7 @@ def _value(row: Row, key: str) -> Cell:
     return cell._replace(content=join(cell.content, _difference(gap, decimals(row.values[key].mean))))
 
 
-def _estimate(value: Estimate, *, plain: bool = False) -> Cell:
+def estimate_cell(value: Estimate, *, plain: bool = False) -> Cell:
     """Mean ± half-width; ``plain`` leaves out the latter, for what no sampler changes."""
     if not is_number(value.mean):
         return Cell(NOTHING)
@@ -180,7 +180,7 @@ def _difference(gap: Estimate, digits: int) -> Markup:
     )
 
 
-def _number(value: float) -> Cell:
+def number_cell(value: float) -> Cell:
     return Cell(number(value), repr(float(value))) if is_number(value) else Cell(NOTHING)
 
 

@@ -12,6 +12,7 @@ negative. BNS picks the candidate of least sampling risk, info·(1 − (1+λ)·u
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal, Self
@@ -22,7 +23,17 @@ from bayesneg.checks import one_of
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, CandidateDraw, Prior, RuleSampler
-from bayesneg.kernels.rules import Draws, LeastRisk, LeastRiskBySummary, MostUnbiased
+from bayesneg.kernels.rules import (
+    ALL,
+    CATALOGUE,
+    UNOBSERVED,
+    Draws,
+    LeastRisk,
+    LeastRiskBySummary,
+    MostUnbiased,
+    Population,
+)
+from bayesneg.sampling.belief import believed_unbias
 from bayesneg.sampling.candidates import (
     UniformDraw,
     candidate_count,
@@ -36,6 +47,7 @@ from bayesneg.sampling.refreshing import Refresh, Summaries
 from bayesneg.sampling.schedules import Schedule, weight_at
 
 PriorFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
+POPULATIONS = {"unobserved": UNOBSERVED, "catalogue": CATALOGUE, "all": ALL}
 EXACT_ITEMS = 4096  # cdf="auto" is exact up to here: the paper's datasets; with more items that soon costs too much
 
 
@@ -45,13 +57,16 @@ class _PosteriorSampler(RuleSampler):
 
     candidates: int | Literal["all"] = 5
     prior: Prior | PriorFunction = field(default_factory=PopularityPrior)
-    cdf_over: Literal["unobserved", "all"] = "unobserved"
+    cdf_over: Literal["unobserved", "catalogue", "all"] = "unobserved"
     draw: CandidateDraw = field(default_factory=UniformDraw)
 
     def __post_init__(self) -> None:
         check_candidates(self.candidates)
-        one_of("cdf_over", self.cdf_over, ("unobserved", "all"))
+        one_of("cdf_over", self.cdf_over, tuple(POPULATIONS))
         object.__setattr__(self, "prior", as_prior(self.prior))
+
+    @abstractmethod
+    def rule(self, batch: Batch) -> LeastRisk | LeastRiskBySummary | MostUnbiased: ...
 
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> Self:
         return replace(self, prior=as_prior(self.prior).fit(train))
@@ -68,6 +83,15 @@ class _PosteriorSampler(RuleSampler):
         probabilities = probabilities_of(as_prior(self.prior), batch.users, candidates)
         return Draws(candidates, sizes, probabilities, no_numbers(len(sizes)))
 
+    def unbias(self, batch: Batch, items: np.ndarray) -> np.ndarray:
+        probabilities = probabilities_of(as_prior(self.prior), batch.users, items)
+        return believed_unbias(self.rule(batch), batch, items, probabilities)
+
+    @property
+    def population(self) -> Population:
+        """The items that F counts, as a rule has it."""
+        return POPULATIONS[self.cdf_over]
+
     @property
     def uses_test_labels(self) -> bool:
         return as_prior(self.prior).uses_test_labels
@@ -79,7 +103,8 @@ class BNS(_PosteriorSampler):
 
     ``candidates`` m uniform candidates without replacement (``"all"`` is the paper's optimal sampler h*);
     ``weight`` λ, a number or a function of the epoch; ``prior`` a :class:`Prior` or a function
-    ``(users, items) → probability``; ``cdf_over`` whether F is counted over the user's unobserved items or over all.
+    ``(users, items) → probability``; ``cdf_over`` whether F is counted over the user's unobserved items or over all,
+    or over the unobserved ones as a share of the whole catalogue.
     ``cdf="exact"`` counts F anew for every example; ``"refreshed"`` reads it off a summary of the user's list, made by
     the rule that ``refresh`` states; ``"auto"`` is exact up to 4,096 items and refreshed above.
     """
@@ -108,10 +133,10 @@ class BNS(_PosteriorSampler):
         return replace(ready, summaries=Summaries(self.refresh, train.n_users, train.n_items))
 
     def rule(self, batch: Batch) -> LeastRisk | LeastRiskBySummary:
-        weight, over_all = weight_at(self.weight, batch.epoch), self.cdf_over == "all"
+        weight = weight_at(self.weight, batch.epoch)
         if self.cdf == "exact":
-            return LeastRisk(weight, over_all)
-        return prepared(self.summaries).up_to_date(batch, weight=weight, over_all=over_all)
+            return LeastRisk(weight, self.population)
+        return prepared(self.summaries).up_to_date(batch, weight=weight, over=self.population)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,4 +144,4 @@ class Posterior(_PosteriorSampler):
     """The candidate most probably a true negative: the paper's first criterion, hard or not."""
 
     def rule(self, batch: Batch) -> MostUnbiased:
-        return MostUnbiased(self.cdf_over == "all")
+        return MostUnbiased(self.population)

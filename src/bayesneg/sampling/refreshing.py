@@ -14,7 +14,7 @@ import numpy as np
 
 from bayesneg.checks import number, whole
 from bayesneg.interfaces import Batch, Embeddings
-from bayesneg.kernels.rules import LeastRiskBySummary
+from bayesneg.kernels.rules import LeastRiskBySummary, Population
 
 SCORES = 1 << 20  # held at once while summaries are made
 LEAST_POOL, POOL_SHARE = 256, 1024
@@ -52,13 +52,13 @@ class Summaries:
         self.made = np.full(n_users, -1, dtype=np.int32)  # the epochs in which that was
         self.epoch = -1
 
-    def up_to_date(self, batch: Batch, *, weight: float, over_all: bool) -> LeastRiskBySummary:
+    def up_to_date(self, batch: Batch, *, weight: float, over: Population) -> LeastRiskBySummary:
         """The rule, once the summaries of the batch's users are fresh."""
         from bayesneg.kernels import summaries
 
-        there = self._on_device(batch, over_all)
+        there = self._on_device(batch, over.with_observed)
         if there is not None:
-            return LeastRiskBySummary(weight, over_all, there, self.ranks)
+            return LeastRiskBySummary(weight, over, there, self.ranks)
         vectors = batch.scorer.embeddings()
         if self.then.shape[1] != vectors.users.shape[1]:
             self.then = np.zeros_like(vectors.users)
@@ -66,8 +66,8 @@ class Summaries:
             self.epoch = batch.epoch
             self.pool = summaries.pool_of(vectors.users, vectors.items, self.size)
         due = summaries.due_users(batch.users, batch.epoch, vectors.users, self.then, self.made, self.moved)
-        self._make(due, vectors, batch, over_all)
-        return LeastRiskBySummary(weight, over_all, self.knots, self.ranks)
+        self._make(due, vectors, batch, over.with_observed)
+        return LeastRiskBySummary(weight, over, self.knots, self.ranks)
 
     def _on_device(self, batch: Batch, over_all: bool) -> Any:
         """The knots where a model keeps its vectors on a GPU and refreshes the summaries there, otherwise None."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -84,7 +84,7 @@ class LogisticCurve:
         return replace(self, level=self.level + float(np.log(factor)))
 
 
-CURVES: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], CalibrationCurve]] = {
+CURVES: Final[dict[str, Callable[..., CalibrationCurve]]] = {
     "isotonic": IsotonicCurve.fitted,
     "logistic": LogisticCurve.fitted,
 }
