@@ -7,7 +7,7 @@ import pytest
 
 import bayesneg as bn
 from bayesneg.errors import InputError
-from bayesneg.sampling.priors.curves import IsotonicCurve, LogisticCurve, with_odds
+from bayesneg.sampling.priors.curves import HiddenCurve, IsotonicCurve, LogisticCurve
 from bayesneg.sampling.priors.exposure import matched
 from bayesneg.sampling.priors.holding_out import folds_of, unobserved_pairs
 from bayesneg.sampling.priors.rates import pull
@@ -80,10 +80,10 @@ def test_both_curves_find_the_truth_behind_the_scores():
     assert found.mean() == pytest.approx(truth.mean(), rel=0.02)
 
 
-def test_a_curve_with_other_odds():
-    curve = LogisticCurve(level=-1.0, slope=2.0)
-    scores = np.array([-1.0, 0.0, 2.0])
-    np.testing.assert_allclose(curve.with_odds(3.0)(scores), with_odds(curve(scores), 3.0))
+def test_hidden_positives_were_among_the_others_while_folds_were_hidden():
+    """Of 100 pairs at a score 10 are the fold's and, at half as many, 5 truly hidden: 5 of 90 once the fold is seen."""
+    curve = HiddenCurve(lambda scores: np.where(scores == 6.0, 0.1, 0.9), factor=0.5, scale=2.0)
+    np.testing.assert_allclose(curve(np.array([3.0, 4.0])), [5 / 90, 1.0])  # never more than certain
 
 
 # ---- the learned prior
@@ -108,11 +108,20 @@ def test_it_tells_what_was_held_out_from_what_was_not(world):
 
 
 @pytest.mark.parametrize("curve", ["isotonic", "logistic"])
-@pytest.mark.parametrize("hidden", [0.1, 0.25, 1.0])
+@pytest.mark.parametrize("hidden", [0.1, 0.25, 0.5])
 def test_hidden_sets_the_expected_number_of_hidden_positives(world, hidden, curve):
     users, items = unobserved(world)
     found = bn.LearnedPrior(hidden=hidden, l2=100.0, curve=curve).fit(world.train).probability(users, items)
-    assert found.sum() == pytest.approx(hidden * len(world.train), rel=0.01)
+    assert found.sum() == pytest.approx(hidden * len(world.train), rel=0.15)
+
+
+@pytest.mark.parametrize("model", ["ease", "neighbours"])
+@pytest.mark.parametrize("folds", [5, 10])
+def test_told_the_ratio_it_is_calibrated_whatever_the_folds(world, model, folds):
+    prior = bn.LearnedPrior(model=model, folds=folds, hidden=0.25, l2=100.0)
+    found = bn.calibration_of(prior, world.train, share=0.2, bins=5)
+    assert found.expected_rate == pytest.approx(found.observed_rate, rel=0.15)
+    np.testing.assert_allclose(found.expected, found.observed, rtol=0.3, atol=0.001)
 
 
 @pytest.mark.parametrize("model", ["ease", "neighbours"])
@@ -281,7 +290,6 @@ def test_calibration_hides_labels_of_training_only(world):
         (lambda: bn.LearnedPrior(model="svd"), "model must be one of"),
         (lambda: bn.LearnedPrior(curve="step"), "curve must be one of"),
         (lambda: bn.LearnedPrior(hidden=0), "hidden must be a number above 0"),
-        (lambda: bn.LearnedPrior(hidden=1e6).fit(interactions([[0, 1], [1, 2]] * 20, 4)), "leave some unobserved"),
         (lambda: bn.LearnedPrior().fit(interactions([[0], [1]], 4)), "folds must be at most"),
         (lambda: bn.LearnedPrior().probability(np.zeros(1), np.zeros(1)), "call prior.fit"),
         (lambda: bn.RatePrior(hidden=-1), "hidden must be"),

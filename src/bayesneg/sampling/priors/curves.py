@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
@@ -15,10 +15,6 @@ STEPS = 50  # of Newton's method, which needs about eight
 class CalibrationCurve(Protocol):
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         """Probabilities (…) float64 of scores (…)."""
-        ...
-
-    def with_odds(self, factor: float) -> CalibrationCurve:
-        """The curve with all odds multiplied by ``factor``."""
         ...
 
 
@@ -40,9 +36,6 @@ class IsotonicCurve:
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         return np.interp(scores, self.scores, self.probabilities)
-
-    def with_odds(self, factor: float) -> IsotonicCurve:
-        return replace(self, probabilities=with_odds(self.probabilities, factor))
 
 
 @dataclass(frozen=True)
@@ -80,8 +73,24 @@ class LogisticCurve:
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         return _sigmoid(self.level + self.slope * np.arcsinh(np.asarray(scores, dtype=np.float64) / self.unit))
 
-    def with_odds(self, factor: float) -> LogisticCurve:
-        return replace(self, level=self.level + float(np.log(factor)))
+
+@dataclass(frozen=True)
+class HiddenCurve:
+    """min(factor · p / (1 − p), 1) with p read off ``curve`` at scale · score.
+
+    Cross-fitting hid one K-th of the observed positives. The truly hidden ones, ρ for each observed, were there too,
+    but counted among the others. If both kinds look alike, K·ρ·p of the pairs at a score are truly hidden where p are
+    the fold's; and once these are observed, that is a share K·ρ·p / (1 − p) of what is left: ``factor`` is K·ρ. A
+    model that saw every pair has larger scores than one that saw a part; ``scale`` takes them back.
+    """
+
+    curve: CalibrationCurve
+    factor: float
+    scale: float
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        p = self.curve(self.scale * scores)
+        return np.minimum(self.factor * p, 1.0 - p) / np.maximum(1.0 - p, np.finfo(np.float64).tiny)
 
 
 CURVES: Final[dict[str, Callable[..., CalibrationCurve]]] = {
