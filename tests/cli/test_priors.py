@@ -41,3 +41,27 @@ def test_what_was_shown_and_not_chosen_is_read_from_a_file(bayesneg, ratings):
 )
 def test_mistakes_are_told(bayesneg, ratings, setting, error):
     assert error in bayesneg("train", ratings, "--set", setting).error
+
+
+def test_priors_are_judged_on_hidden_training_data(bayesneg, ratings):
+    found = bayesneg("priors", ratings, "--priors", "rate,learned:hidden=0.25,rate+flat", "--json").json["priors"]
+    assert list(found) == ["rate", "learned (hidden=0.25)", "rate+flat"]
+    assert found["rate"]["observed_rate"] == found["learned (hidden=0.25)"]["observed_rate"] > 0
+    assert {"expected", "observed", "count"} == set(found["rate"]["bins"][0])
+    done = bayesneg("priors", ratings)
+    assert (done.code, done.out) == (0, "")
+    assert "popularity" in done.err
+    assert "skill" in done.err
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (("--priors", "lerned"), "lerned is no prior"),
+        (("--priors", ","), "no prior is named"),
+        (("--priors", "rate:strenght=2"), "did you mean strength"),
+        (("--share", 0), "share must be a number above 0"),
+    ],
+)
+def test_mistakes_in_judging_are_told(bayesneg, ratings, options, error):
+    assert error in bayesneg("priors", ratings, *options).error
