@@ -64,7 +64,9 @@ def test_clear_over_users_but_not_over_seeds_is_not_clear():
 
 def test_the_favourite_is_chosen_on_validation_though_another_is_better_on_test():
     records = [*RNS, *runs("BNS", 0.45, validation=0.25, noise=0.001), *runs("DNS", 0.47, validation=0.24, noise=0.001)]
-    assert advise(records, {"RNS"}).label == "BNS"
+    found = advise(records, {"RNS"})
+    assert found.label == "BNS"
+    assert found.text.endswith("Better on test data, though not on validation data, which choose: DNS.")
 
 
 def test_a_baseline_that_is_as_good_is_advised_and_so_is_one_that_is_better():

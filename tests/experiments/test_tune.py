@@ -73,7 +73,7 @@ def test_an_interrupted_search_ends_as_if_it_had_not_been(split, tuning, tmp_pat
     def interrupted(*given, **options):
         begun.append(options["label"])
         if len(begun) == stopped_in_trial:
-            options["epochs"] = 2
+            options["epochs"] = 1
             bn.fit(*given, **options)
             raise KeyboardInterrupt
         return bn.fit(*given, **options)
@@ -93,10 +93,11 @@ def test_a_search_goes_on_with_more_trials(split, tuning, tmp_path):
     assert facts(bn.tune(split, **FEW, out=tmp_path, resume=True)) == facts(tuning)
 
 
-def test_a_line_that_a_killed_process_left_unfinished_is_cut(split, tuning, tmp_path):
+def test_half_a_line_and_the_lock_that_a_killed_process_left_are_no_hindrance(split, tuning, tmp_path):
     bn.tune(split, **{**FEW, "trials": 4}, out=tmp_path)
     with (tmp_path / search.JOURNAL).open("a") as journal:
         journal.write('{"op_code": 4, "wor')
+    (tmp_path / f"{search.JOURNAL}.lock").symlink_to(tmp_path / search.JOURNAL)
     assert facts(bn.tune(split, **FEW, out=tmp_path, resume=True)) == facts(tuning)
 
 
@@ -135,6 +136,14 @@ def test_no_setting_is_tried_twice_and_the_search_ends_where_none_is_left(split,
         "dns:candidates=4",
         "rns",
     ]
+
+
+def test_a_sampler_with_nothing_new_gives_its_turn_away(split, monkeypatch):
+    space = {"candidates": search_space.WholeBetween(2, 3), "power": search_space.Between(0.1, 1.0)}
+    monkeypatch.setattr(search_space, "SPACE", space)
+    found = bn.tune(split, "dns,pns", **{**FEW, "seeds": 1})
+    assert [trial.family for trial in found.trials].count("DNS") == 2
+    assert len(found.trials) == FEW["trials"]
 
 
 def test_turns_go_by_the_number_of_settings_to_search(tuning):

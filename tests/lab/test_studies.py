@@ -113,7 +113,7 @@ def test_every_reading_stands_beside_a_published_row():
     for name in READINGS:
         recipe = recipe_of(name)
         for row in recipe.samplers:
-            assert published(row.paper or "", "ml-100k", recipe.models[0]), row.label
+            assert published(row.paper or "", recipe.datasets[0], recipe.models[0]), row.label
 
 
 def test_one_reading_of_a_row_explains_the_numbers_that_are_off():

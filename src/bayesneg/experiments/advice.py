@@ -48,7 +48,12 @@ def _won(favourite: str, evidence: Sequence[Evidence], is_simple: bool, key: str
     against = "; ".join(_against(each) for each in evidence if each.is_simpler)
     equals = [each.rival for each in evidence if not each.is_simpler and not each.difference.is_clear]
     text = f"Use {favourite}: it is best on validation data, and on test data clearly better in {key} than {against}."
-    return text + (f" Not distinguishable from it on test data: {'; '.join(equals)}." if equals else "")
+    ahead = [each.rival for each in evidence if not each.is_simpler and _loses(each.difference)]
+    if equals:
+        text += f" Not distinguishable from it on test data: {'; '.join(equals)}."
+    if ahead:
+        text += f" Better on test data, though not on validation data, which choose: {'; '.join(ahead)}."
+    return text
 
 
 def _as_good(favourite: str, as_good: Mapping[str, Evidence], label: str, key: str) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
-from bayesneg.experiments.search_space import Among, Family, Range, WholeBetween
+from bayesneg.experiments.search_space import Among, Family, WholeBetween
 from bayesneg.experiments.spec import SamplerSpec
 from bayesneg.interfaces import Model
 from bayesneg.progress import SearchBar
@@ -77,8 +77,10 @@ class Search:
             try:
                 self._try(asked, spec, bar)
             except BaseException:
-                self.study.tell(asked, state=TrialState.FAIL)  # it does not count and will be tried again
+                # if it had not ended, it does not count and will be tried again
+                self.study.tell(asked, state=TrialState.FAIL, skip_if_finished=True)
                 raise
+            self._show(bar)
         return done
 
     def trials(self) -> list[Trial]:
@@ -92,25 +94,26 @@ class Search:
         """A setting that is not known yet: of every sampler the usual one first, then what Optuna proposes."""
         from optuna.trial import TrialState
 
-        family = self._turn(n_done)
-        for attempt in range(ATTEMPTS if family is not None else 0):
-            assert family is not None
-            asked = self._asked(family, n_done, attempt)
-            settings = {key: _suggested(asked, _parameter(family, key), family.ranges[key]) for key in family.ranges}
-            spec = family.at(settings)
-            if spec.written not in known:
-                for key, value in (("sampler", spec.written), ("label", spec.label), ("family", family.name)):
-                    asked.set_user_attr(key, value)
-                return asked, spec
-            self.study.tell(asked, state=TrialState.FAIL)  # it would come out the same
+        for family in self._in_turn(n_done):
+            for attempt in range(ATTEMPTS):
+                asked = self._asked(family, n_done, attempt)
+                spec = family.at({key: _suggested(asked, family, key) for key in family.ranges})
+                if spec.written not in known:
+                    for key, value in (("sampler", spec.written), ("label", spec.label), ("family", family.name)):
+                        asked.set_user_attr(key, value)
+                    return asked, spec
+                self.study.tell(asked, state=TrialState.FAIL)  # it would come out the same
         return None
 
-    def _turn(self, n_done: int) -> Family | None:
-        """Whose turn it is: each sampler once, then as often as it has settings to search; None if none has any."""
+    def _in_turn(self, n_done: int) -> list[Family]:
+        """Whose turn it is, each sampler once, then as often as it has settings to search; and who is next if that one
+        has nothing new.
+        """
         if n_done < len(self.families):
-            return self.families[n_done]
+            return [self.families[n_done]]
         turns = [each for each in self.families for _ in each.ranges]
-        return turns[(n_done - len(self.families)) % len(turns)] if turns else None
+        first = (n_done - len(self.families)) % max(1, len(turns))
+        return list({each.name: each for each in (*turns[first:], *turns[:first])}.values())
 
     def _asked(self, family: Family, n_done: int, attempt: int) -> optuna.Trial:
         from optuna.samplers import RandomSampler, TPESampler
@@ -139,7 +142,6 @@ class Search:
         asked.set_user_attr("seconds", time.perf_counter() - started)
         best = max(self._curve(asked).values()) if state == TrialState.COMPLETE else None
         self.study.tell(asked, best, state=state)
-        self._show(bar)
 
     def _show(self, bar: SearchBar) -> None:
         done = self.trials()
@@ -206,10 +208,10 @@ def _study(folder: Path | None, plan: Mapping[str, Any], resume: bool) -> optuna
     if journal is not None:
         _check_place(journal)
         journal.parent.mkdir(parents=True, exist_ok=True)
-        _cut_half_line(journal)
+        _mend(journal)
     study = create_study(
         study_name="tune",
-        storage=InMemoryStorage() if journal is None else JournalStorage(JournalFileBackend(str(journal))),
+        storage=InMemoryStorage() if journal is None else JournalStorage(JournalFileBackend(str(journal.resolve()))),
         direction="maximize",
         pruner=MedianPruner(n_startup_trials=UNJUDGED, n_warmup_steps=max(1, plan["epochs"] // 3)),
         load_if_exists=True,
@@ -231,12 +233,14 @@ def _check_place(journal: Path) -> None:
         raise InputError(f"{folder} exists and is not an empty folder; choose another --out")
 
 
-def _cut_half_line(journal: Path) -> None:
-    """A process killed while it wrote leaves a line without an end, which would spoil the next."""
-    if journal.exists():
-        content = journal.read_bytes()
-        if content and not content.endswith(b"\n"):
-            journal.write_bytes(content[: content.rfind(b"\n") + 1])
+def _mend(journal: Path) -> None:
+    """A process killed while it wrote leaves its lock, for which the next would wait, and may be half a line, which
+    would spoil the next.
+    """
+    journal.with_name(f"{journal.name}.lock").unlink(missing_ok=True)
+    content = journal.read_bytes() if journal.exists() else b""
+    if content and not content.endswith(b"\n"):
+        journal.write_bytes(content[: content.rfind(b"\n") + 1])
 
 
 def _parameter(family: Family, key: str) -> str:
@@ -244,7 +248,8 @@ def _parameter(family: Family, key: str) -> str:
     return f"{family.name} {key}"
 
 
-def _suggested(asked: optuna.Trial, name: str, values: Range) -> Any:
+def _suggested(asked: optuna.Trial, family: Family, key: str) -> Any:
+    name, values = _parameter(family, key), family.ranges[key]
     if isinstance(values, Among):
         return asked.suggest_categorical(name, values.values)
     if isinstance(values, WholeBetween):

@@ -15,6 +15,7 @@ from bayesneg.kernels.compiling import kernel
 
 BINS = 256
 LANES = 64  # scores looked at side by side
+WAYS = 4
 
 
 class Bins(NamedTuple):
@@ -27,7 +28,14 @@ class Bins(NamedTuple):
 
 @kernel
 def binned(x: np.ndarray) -> Bins:
-    """Bin 0 holds the highest scores. A higher score is never in a later bin; equal ones are in the same."""
+    of_places = bin_numbers(x)
+    starts, places = sorted_by_bin(of_places)
+    return Bins(of_places, starts, places)
+
+
+@kernel
+def bin_numbers(x: np.ndarray) -> np.ndarray:
+    """0 for the highest scores, BINS for what is no number; never falls as scores fall, and equal scores share one."""
     high, low = extremes(x)
     width = np.float32(high - low)
     spread = np.isfinite(width) and width > 0 and np.isfinite(np.float32(BINS) / width)
@@ -40,8 +48,7 @@ def binned(x: np.ndarray) -> Bins:
         position = position if position < BINS - 1 else np.float32(BINS - 1)
         number = np.int32(position) if spread else np.int32(0)
         of_places[place] = np.int16(number if score == score else BINS)
-    starts, places = sorted_by_bin(of_places)
-    return Bins(of_places, starts, places)
+    return of_places
 
 
 @kernel
@@ -83,13 +90,36 @@ def extremes(x: np.ndarray) -> tuple[np.float32, np.float32]:
 @kernel
 def choose_at_rank(x: np.ndarray, items: np.ndarray, rank: int) -> int:
     """The item at this rank of the scores x (n_items,), which stand for ``items``; observed ones are NaN."""
-    bins = binned(x)
-    if rank >= bins.starts[BINS]:
-        return -1  # fewer scores than ranks: some are not numbers
-    b = np.searchsorted(bins.starts, rank, side="right") - 1
-    members = bins.places[bins.starts[b] : bins.starts[b + 1]]
+    bins = bin_numbers(x)
+    sizes = np.zeros((WAYS, BINS + 1), dtype=np.int32)  # several counts, since one waits for the last of its kind
+    whole = len(x) - len(x) % WAYS
+    for place in range(0, whole, WAYS):
+        for way in range(WAYS):
+            sizes[way, bins[place + way]] += 1
+    for place in range(whole, len(x)):
+        sizes[0, bins[place]] += 1
+    wanted, before, size = 0, 0, _over_ways(sizes, 0)
+    while before + size <= rank:
+        before += size
+        wanted += 1
+        if wanted == BINS:
+            return -1  # fewer scores than ranks: some are not numbers
+        size = _over_ways(sizes, wanted)
+    members, found = np.empty(size, dtype=np.int64), 0
+    for place in range(len(x)):
+        if bins[place] == wanted:
+            members[found] = place
+            found += 1
     members = members[np.argsort(items[members])]  # the lower item number first on ties
-    return items[members[np.argsort(-x[members], kind="mergesort")[rank - bins.starts[b]]]]
+    return items[members[np.argsort(-x[members], kind="mergesort")[rank - before]]]
+
+
+@kernel
+def _over_ways(sizes: np.ndarray, b: int) -> int:
+    total = 0
+    for way in range(WAYS):
+        total += sizes[way, b]
+    return total
 
 
 @kernel

@@ -162,6 +162,10 @@ def probabilities_of(prior: Prior, users: np.ndarray, candidates: np.ndarray) ->
     The library's own checked themselves when they were built; one of the user's own is checked here, since compiled
     code trusts it.
     """
+    if type(prior) is ItemPrior:
+        from bayesneg.kernels import draws
+
+        return draws.looked_up(prior.probabilities, candidates)
     probabilities = prior.probability(users[:, None], np.maximum(candidates, 0))
     return probabilities if type(prior) in CHECKED else checked(probabilities, candidates.shape)
 
