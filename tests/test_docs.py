@@ -16,7 +16,13 @@ def blocks(page: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (HOME / page).read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
-PAGES = {"README.md": 3, "docs/models.md": 4, "docs/tuning.md": 1, "docs/audit.md": 1}  # and how many blocks each
+PAGES = {  # and how many blocks each promises
+    "README.md": 3,
+    "docs/models.md": 4,
+    "docs/priors.md": 3,
+    "docs/tuning.md": 1,
+    "docs/audit.md": 1,
+}
 BLOCKS = [pytest.param(code, id=f"{page} {place}") for page in PAGES for place, code in enumerate(blocks(page), 1)]
 
 

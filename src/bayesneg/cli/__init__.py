@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from bayesneg import __version__
-from bayesneg.cli import audit, data, reproduce, runs, training
+from bayesneg.cli import audit, data, priors, reproduce, runs, training
 from bayesneg.cli.output import say
 from bayesneg.cli.sampler_help import WithSamplers
 from bayesneg.errors import BayesnegError
@@ -54,6 +54,7 @@ app.command()(audit.audit)
 app.command()(runs.evaluate)
 app.command()(runs.recommend)
 app.command()(runs.report)
+app.command()(priors.priors)
 app.command()(reproduce.reproduce)
 app.add_typer(data.app, name="data")
 

@@ -59,8 +59,9 @@ def _known_priors(text: str) -> str:
     return text
 
 
-class PosteriorOptions(Options):
-    candidates: int | Literal["all"] = Field(5, description="uniform candidates per example, or all")
+class PriorOptions(Options):
+    """What a prior can be told."""
+
     prior: Annotated[str, AfterValidator(_known_priors)] = Field(
         "popularity",
         description="believed before scores are seen: popularity, flat, rate, group, smoothed (group), learned, self, "
@@ -79,6 +80,10 @@ class PosteriorOptions(Options):
     strength: float | None = Field(None, description="factor on the odds of the prior")
     rejected: str | None = Field(None, description="a file of pairs that were shown and not chosen")
     seen: float | None = Field(None, description="factor on the odds of the prior for those pairs")
+
+
+class PosteriorOptions(PriorOptions):
+    candidates: int | Literal["all"] = Field(5, description="uniform candidates per example, or all")
     likelihood: Literal["paper", "mixture", "empirical", "flat"] = Field(
         "paper",
         description="how F follows from the count: paper (as it is), mixture (inverted), empirical or flat",

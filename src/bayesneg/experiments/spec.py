@@ -27,6 +27,7 @@ from bayesneg.experiments.settings import (
     Options,
     PNSOptions,
     PosteriorOptions,
+    PriorOptions,
     Settings,
     SRNSOptions,
     TorchOptions,
@@ -162,6 +163,23 @@ def parse_samplers(text: str) -> list[SamplerSpec]:
     if not specs:
         raise InputError("no sampler is named; give for example rns,dns,bns")
     return specs
+
+
+def parse_priors(text: str) -> dict[str, Settings]:
+    """``popularity,learned:hidden=0.25`` → label → checked settings, for :func:`built_prior`.
+
+    >>> parse_priors("learned:hidden=0.25")
+    {'learned (hidden=0.25)': {'prior': 'learned', 'hidden': 0.25}}
+    """
+    found: dict[str, Settings] = {}
+    for part in (part.strip() for part in text.split(",")):
+        kind, *rest = (piece.strip() for piece in part.split(":"))
+        if kind:
+            settings = assignments(rest, f"prior {kind}")
+            found[labelled(kind, settings)] = checked(PriorOptions, {"prior": kind, **settings}, f"prior {kind}")
+    if not found:
+        raise InputError("no prior is named; give for example popularity,rate,learned")
+    return found
 
 
 def build_model(name: str, settings: Settings) -> Model:

@@ -10,7 +10,6 @@ import numpy as np
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Prior
-from bayesneg.kernels.labels import contains
 
 MOST_GROUPS = 1000  # the table of a group prior has a row for each
 
@@ -103,6 +102,8 @@ class OraclePrior(Prior):
         checked(np.array([self.positive, self.negative]), (2,))
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        from bayesneg.kernels.labels import contains
+
         users, items = np.broadcast_arrays(users, items)
         pairs = users.ravel().astype(np.int64), items.ravel().astype(np.int64)
         found = contains(self.labels.indptr, self.labels.indices, *pairs)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Final, Protocol, Self
+from dataclasses import dataclass
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -15,10 +15,6 @@ STEPS = 50  # of Newton's method, which needs about eight
 class CalibrationCurve(Protocol):
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         """Probabilities (…) float64 of scores (…)."""
-        ...
-
-    def with_odds(self, factor: float) -> Self:
-        """The curve with all odds multiplied by ``factor``."""
         ...
 
 
@@ -41,22 +37,26 @@ class IsotonicCurve:
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         return np.interp(scores, self.scores, self.probabilities)
 
-    def with_odds(self, factor: float) -> IsotonicCurve:
-        return replace(self, probabilities=with_odds(self.probabilities, factor))
-
 
 @dataclass(frozen=True)
 class LogisticCurve:
-    """σ(level + slope · score): two numbers, for little data."""
+    """σ(level + slope · asinh(score / unit)): two numbers, for little data.
+
+    Log odds do not grow in proportion to the scores of an item model but to about their logarithm, so the score is
+    stretched near 0 and pressed together beyond ``unit``, a quarter of the scores' standard deviation.
+    """
 
     level: float
     slope: float
+    unit: float = 1.0
 
     @classmethod
     def fitted(cls, scores: np.ndarray, hidden: np.ndarray, weights: np.ndarray) -> LogisticCurve:
         scores, shares, weights = pooled(scores, hidden, weights)
-        middle, spread = float(np.average(scores, weights=weights)), float(scores.std()) or 1.0
-        design = np.column_stack((np.ones(len(scores)), (scores - middle) / spread))
+        unit = 0.25 * _spread(scores, weights) or 1.0
+        stretched = np.arcsinh(scores / unit)
+        middle, spread = float(np.average(stretched, weights=weights)), _spread(stretched, weights) or 1.0
+        design = np.column_stack((np.ones(len(scores)), (stretched - middle) / spread))
         rate = np.clip(np.average(shares, weights=weights), 1e-12, 1 - 1e-12)
         found = np.array([np.log(rate / (1 - rate)), 0.0])
         for _ in range(STEPS):
@@ -68,13 +68,29 @@ class LogisticCurve:
             if np.abs(step).max() < 1e-9:
                 break
         slope = found[1] / spread
-        return cls(float(found[0] - slope * middle), float(slope))
+        return cls(float(found[0] - slope * middle), float(slope), unit)
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
-        return _sigmoid(self.level + self.slope * np.asarray(scores, dtype=np.float64))
+        return _sigmoid(self.level + self.slope * np.arcsinh(np.asarray(scores, dtype=np.float64) / self.unit))
 
-    def with_odds(self, factor: float) -> LogisticCurve:
-        return replace(self, level=self.level + float(np.log(factor)))
+
+@dataclass(frozen=True)
+class HiddenCurve:
+    """min(factor · p / (1 − p), 1) with p read off ``curve`` at scale · score.
+
+    Cross-fitting hid one K-th of the observed positives. The truly hidden ones, ρ for each observed, were there too,
+    but counted among the others. If both kinds look alike, K·ρ·p of the pairs at a score are truly hidden where p are
+    the fold's; and once these are observed, that is a share K·ρ·p / (1 − p) of what is left: ``factor`` is K·ρ. A
+    model that saw every pair has larger scores than one that saw a part; ``scale`` takes them back.
+    """
+
+    curve: CalibrationCurve
+    factor: float
+    scale: float
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        p = self.curve(self.scale * scores)
+        return np.minimum(self.factor * p, 1.0 - p) / np.maximum(1.0 - p, np.finfo(np.float64).tiny)
 
 
 CURVES: Final[dict[str, Callable[..., CalibrationCurve]]] = {
@@ -103,6 +119,11 @@ def pooled(scores: np.ndarray, hidden: np.ndarray, weights: np.ndarray) -> tuple
     pools = np.unique(first // LEAST, return_inverse=True)[1]
     weight = np.bincount(pools, weights)
     return np.bincount(pools, weights * scores) / weight, np.bincount(pools, weights * hidden) / weight, weight
+
+
+def _spread(values: np.ndarray, weights: np.ndarray) -> float:
+    """The weighted standard deviation."""
+    return float(np.sqrt(np.average((values - np.average(values, weights=weights)) ** 2, weights=weights)))
 
 
 def _sigmoid(logits: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ from bayesneg.linear.ease import DENSE_ITEMS, ease
 from bayesneg.linear.item_models import ItemModel
 from bayesneg.linear.neighbours import item_neighbours
 from bayesneg.sampling.priors.basic import unfitted
-from bayesneg.sampling.priors.curves import CURVES, CalibrationCurve
+from bayesneg.sampling.priors.curves import CURVES, CalibrationCurve, HiddenCurve
 from bayesneg.sampling.priors.holding_out import folds_of, unobserved_pairs
 from bayesneg.seeding import stream
 
@@ -36,14 +36,14 @@ class LearnedPrior(Prior):
     ``model`` is ``"ease"``, ``"neighbours"``, or ``"auto"``: EASE up to 8,192 items, whose weights fit in memory, and
     item neighbours above. ``l2`` is EASE's; ``neighbours`` and ``shrink`` are the neighbours'. ``folds`` K hides one
     K-th of the training pairs at a time. ``curve`` is ``"isotonic"`` or ``"logistic"``. ``hidden`` is the believed
-    ratio of hidden to observed positives, to which the odds are scaled so that the mean over unobserved pairs agrees;
-    unless given they stay as cross-fitting found them, for a ratio near 1 / (K − 1). ``cache`` is how many MiB of
-    probabilities may be kept, if those of every user fit; otherwise each is computed when asked for.
+    ratio of hidden to observed positives, to which the curve is taken (:class:`HiddenCurve`); unless given it stays as
+    cross-fitting found it, which is for a ratio of 1 / (K − 1), and too low for the most probable pairs. ``cache`` is
+    how many MiB of probabilities may be kept, if those of every user fit; otherwise each is computed when asked for.
     """
 
     model: Literal["auto", "ease", "neighbours"] = "auto"
     l2: float = 400.0
-    neighbours: int = 200
+    neighbours: int = 50
     shrink: float = 10.0
     folds: int = 5
     curve: Literal["isotonic", "logistic"] = "isotonic"
@@ -75,20 +75,25 @@ class LearnedPrior(Prior):
 
     def _learned(self, train: Interactions) -> ScoredPrior:
         rng = stream(self.seed, "learned prior")
-        curve = self._cross_fitted(train, rng)
+        scores, hidden, weights = self._cross_fitted(train, rng)
+        curve = CURVES[self.curve](scores, hidden, weights)
         model = self._item_model(train)
         if self.hidden is not None:
-            curve = _with_rate(curve, model, train, self.hidden, rng)
+            pairs = unobserved_pairs(train, None, rng)
+            now = _size(model.pairs(train, pairs.users, pairs.items), pairs.weights)
+            scale = _size(scores, weights) / now if now > 0 else 1.0
+            curve = HiddenCurve(curve, factor=self.folds * self.hidden, scale=scale)
         return ScoredPrior(model, curve, replace(train, truth=None), cache=self.cache)
 
-    def _cross_fitted(self, train: Interactions, rng: np.random.Generator) -> CalibrationCurve:
-        scores, hidden, weights = [], [], []
+    def _cross_fitted(self, train: Interactions, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Scores of unobserved pairs, whether each was hidden, and how many each stands for."""
+        found = []
         for seen, held_out in folds_of(train, self.folds, rng):
             pairs = unobserved_pairs(seen, held_out, rng)
-            scores.append(self._item_model(seen).pairs(seen, pairs.users, pairs.items))
-            hidden.append(pairs.hidden)
-            weights.append(pairs.weights)
-        return CURVES[self.curve](*(np.concatenate(parts) for parts in (scores, hidden, weights)))
+            scores = self._item_model(seen).pairs(seen, pairs.users, pairs.items)
+            found.append((scores, pairs.hidden, pairs.weights))
+        scores, hidden, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return scores, hidden, weights
 
     def _item_model(self, chosen: Interactions) -> ItemModel:
         if self.model == "ease" or (self.model == "auto" and chosen.n_items <= DENSE_ITEMS):
@@ -147,25 +152,6 @@ class _Rows:
         self.filled = np.zeros(n_users, dtype=bool)
 
 
-def _with_rate(
-    curve: CalibrationCurve, model: ItemModel, train: Interactions, hidden: float, rng: np.random.Generator
-) -> CalibrationCurve:
-    """The curve with its odds scaled until ``hidden`` · n of the unobserved pairs are expected to be positives."""
-    from scipy.optimize import brentq
-
-    pairs = unobserved_pairs(train, None, rng)
-    n_unobserved = train.n_users * train.n_items - len(train)
-    if not 0 < hidden * len(train) < n_unobserved:
-        raise InputError(
-            f"hidden must leave some unobserved pairs negative, got {hidden}; it is a ratio to observed ones"
-        )
-    found = curve(model.pairs(train, pairs.users, pairs.items))
-    wanted = hidden * len(train) / n_unobserved
-
-    def excess(log_factor: float) -> float:
-        factor = np.exp(log_factor)
-        return float(np.mean(found * factor / (1.0 - found + found * factor))) - wanted
-
-    if not excess(-20.0) < 0 < excess(20.0):
-        raise InputError(f"no scaling of the odds gives hidden={hidden}; give another ratio, or none")
-    return curve.with_odds(float(np.exp(brentq(excess, -20.0, 20.0))))
+def _size(scores: np.ndarray, weights: np.ndarray) -> float:
+    """The root mean square."""
+    return float(np.sqrt(np.average(scores.astype(np.float64) ** 2, weights=weights)))

@@ -1,0 +1,67 @@
+"""Priors on the command line."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.mark.parametrize("prior", ["rate", "learned", "learned+rate"])
+def test_a_prior_is_named_and_recorded(bayesneg, ratings, prior):
+    found = bayesneg("train", ratings, "--set", f"prior={prior}", "--set", "hidden=0.5", "--epochs", 2, "--json").json
+    recorded = found["spec"]["sampler"]["prior"]
+    parts = recorded["priors"] if "+" in prior else [recorded]
+    assert [part["hidden"] for part in parts] == [0.5] * len(parts)
+
+
+def test_names_with_a_learned_prior_are_compared(bayesneg, ratings):
+    samplers = "bns,bns-learned:item_model=neighbours,bns:prior=rate:strength=2"
+    runs = bayesneg("compare", ratings, "--samplers", samplers, "--epochs", 2, "--seeds", 2, "--json").json["runs"]
+    assert [run["spec"]["sampler"]["prior"]["class"] for run in runs[::2]] == [
+        "PopularityPrior", "LearnedPrior", "ScaledPrior"
+    ]  # fmt: skip
+
+
+def test_what_was_shown_and_not_chosen_is_read_from_a_file(bayesneg, ratings):
+    (ratings.parent / "passed.csv").write_text("user,item\nu1,i3\nu2,i4\nu999,i3\n")
+    options = ("--set", "prior=rate", "--set", "rejected=passed.csv", "--set", "seen=0.2")
+    prior = bayesneg("train", ratings, *options, "--epochs", 2, "--json").json["spec"]["sampler"]["prior"]
+    assert (prior["class"], prior["seen"], prior["base"]["class"]) == ("ExposurePrior", 0.2, "RatePrior")
+
+
+@pytest.mark.parametrize(
+    ("setting", "error"),
+    [
+        ("prior=lerned", "lerned is no prior; valid: popularity, flat, group, oracle, rate, smoothed, learned"),
+        ("prior=rate+no", "no is no prior"),
+        ("hidden=0.5", "hidden is for the prior rate or smoothed or learned; set prior=rate with it"),
+        ("seen=0.5", "seen goes with rejected"),
+        ("rejected=nowhere.csv", "nowhere.csv"),
+        ("strength=0", "strength must be a number above 0"),
+    ],
+)
+def test_mistakes_are_told(bayesneg, ratings, setting, error):
+    assert error in bayesneg("train", ratings, "--set", setting).error
+
+
+def test_priors_are_judged_on_hidden_training_data(bayesneg, ratings):
+    found = bayesneg("priors", ratings, "--priors", "rate,learned:hidden=0.25,rate+flat", "--json").json["priors"]
+    assert list(found) == ["rate", "learned (hidden=0.25)", "rate+flat"]
+    assert found["rate"]["observed_rate"] == found["learned (hidden=0.25)"]["observed_rate"] > 0
+    assert {"expected", "observed", "count"} == set(found["rate"]["bins"][0])
+    done = bayesneg("priors", ratings)
+    assert (done.code, done.out) == (0, "")
+    assert "popularity" in done.err
+    assert "skill" in done.err
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (("--priors", "lerned"), "lerned is no prior"),
+        (("--priors", ","), "no prior is named"),
+        (("--priors", "rate:strenght=2"), "did you mean strength"),
+        (("--share", 0), "share must be a number above 0"),
+    ],
+)
+def test_mistakes_in_judging_are_told(bayesneg, ratings, options, error):
+    assert error in bayesneg("priors", ratings, *options).error
