@@ -25,7 +25,9 @@ SPEED := bench_epoch bench_peers bench_cdf quality_cdf quality_time bench_scalin
 
 bench: $(VENV)/.installed-dev $(VENV)/.installed-bench
 	for script in $(SPEED) quality_ml100k quality_likelihood quality_lightgcn; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+	$(BIN)/python benchmarks/audit_kuairec.py
 	$(BIN)/python benchmarks/results_page.py
+	$(BIN)/python benchmarks/audit_page.py
 	$(BIN)/python benchmarks/speed_page.py
 
 format: $(VENV)/.installed-dev
@@ -44,9 +46,9 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet -c constraints.txt -e .
 	@touch $@
 
-# the tests cover the torch models as well
+# the tests cover the torch models and the search as well
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,torch]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,torch,tune]'
 	@touch $@
 
 $(VENV)/.installed-%: $(VENV)/.installed

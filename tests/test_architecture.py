@@ -15,9 +15,10 @@ SOURCE = Path(__file__).parent.parent / "src" / "bayesneg"
 MAY_IMPORT = {
     "data": {"kernels"},
     "kernels": set(),
+    "linear": {"data", "kernels"},
     "interfaces": {"data", "kernels"},
-    "sampling": {"interfaces", "data", "kernels"},
-    "models": {"interfaces", "data", "kernels"},
+    "sampling": {"interfaces", "data", "kernels", "linear"},
+    "models": {"interfaces", "data", "kernels", "linear"},
     "evaluation": {"interfaces", "data", "kernels"},
     "progress": set(),
     "runs": {"interfaces", "data", "models", "evaluation"},
@@ -43,6 +44,7 @@ HOMES = {
     "torch": {"kernels", "models"},
     "triton": {"kernels"},
     "matplotlib": {"report"},
+    "optuna": {"experiments"},
     "typer": {"cli"},
     "pydantic": {"experiments"},
 }
@@ -109,7 +111,7 @@ def python(code: str, **environment: str) -> str:
 
 def test_importing_the_package_pulls_in_nothing_heavy():
     loaded = python("import sys, bayesneg; print(*sys.modules)").split()
-    assert not {"numba", "polars", "matplotlib", "scipy", "torch", "rich", "pydantic"} & set(loaded)
+    assert not {"numba", "polars", "matplotlib", "scipy", "torch", "rich", "pydantic", "optuna"} & set(loaded)
 
 
 def test_every_public_name_is_there():

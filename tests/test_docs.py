@@ -16,7 +16,7 @@ def blocks(page: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (HOME / page).read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
-PAGES = {"README.md": 3, "docs/models.md": 3}  # and how many blocks each promises
+PAGES = {"README.md": 3, "docs/models.md": 4, "docs/tuning.md": 1, "docs/audit.md": 1}  # and how many blocks each
 BLOCKS = [pytest.param(code, id=f"{page} {place}") for page in PAGES for place, code in enumerate(blocks(page), 1)]
 
 
@@ -24,6 +24,8 @@ BLOCKS = [pytest.param(code, id=f"{page} {place}") for page in PAGES for place, 
 def test_the_code_of_a_page_runs(code, tmp_path):
     if "torch" in code.lower():
         pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
+    if "bn.tune(" in code:
+        pytest.importorskip("optuna", reason="optuna is not installed (the extra 'tune')")
     (tmp_path / "block.py").write_text(code, encoding="utf-8")
     done = subprocess.run([sys.executable, "block.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -34,7 +36,7 @@ def test_a_page_has_the_code_it_promises(page):
     assert len(blocks(page)) == PAGES[page]
 
 
-@pytest.mark.parametrize("script", ["results_page.py", "reproduction_page.py", "speed_page.py"])
+@pytest.mark.parametrize("script", ["results_page.py", "reproduction_page.py", "speed_page.py", "audit_page.py"])
 def test_a_page_of_results_is_what_the_records_give(script):
     done = subprocess.run(
         [sys.executable, f"benchmarks/{script}", "--check"], cwd=HOME, capture_output=True, text=True, check=False

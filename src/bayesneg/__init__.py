@@ -21,15 +21,25 @@ if TYPE_CHECKING:
     from bayesneg.data.synthetic import synthetic as synthetic
     from bayesneg.errors import BayesnegError as BayesnegError
     from bayesneg.evaluation.ranking import evaluate as evaluate
+    from bayesneg.experiments.audit import Audit as Audit
+    from bayesneg.experiments.audit import audit as audit
+    from bayesneg.experiments.audit import hide as hide
     from bayesneg.experiments.compare import compare as compare
+    from bayesneg.experiments.tune import tune as tune
     from bayesneg.interfaces import NO_NEGATIVE as NO_NEGATIVE
     from bayesneg.interfaces import Batch as Batch
     from bayesneg.interfaces import NegativeSampler as NegativeSampler
     from bayesneg.interfaces import Prior as Prior
+    from bayesneg.models.baseline import Baseline as Baseline
+    from bayesneg.models.baselines import ALS as ALS
+    from bayesneg.models.baselines import EASE as EASE
+    from bayesneg.models.baselines import ItemKNN as ItemKNN
+    from bayesneg.models.baselines import Popularity as Popularity
     from bayesneg.models.lightgcn import LightGCN as LightGCN
     from bayesneg.models.lightgcn import TorchMF as TorchMF
     from bayesneg.models.mf import MF as MF
     from bayesneg.models.own import TorchModel as TorchModel
+    from bayesneg.report.audit import write_audit as write_audit
     from bayesneg.report.html import write_report as write_report
     from bayesneg.runs.run import Run as Run
     from bayesneg.runs.run import load_run as load_run
@@ -48,6 +58,14 @@ if TYPE_CHECKING:
     from bayesneg.sampling.priors import ItemPrior as ItemPrior
     from bayesneg.sampling.priors import OraclePrior as OraclePrior
     from bayesneg.sampling.priors import PopularityPrior as PopularityPrior
+    from bayesneg.sampling.priors.combined import CombinedPrior as CombinedPrior
+    from bayesneg.sampling.priors.combined import ScaledPrior as ScaledPrior
+    from bayesneg.sampling.priors.exposure import ExposurePrior as ExposurePrior
+    from bayesneg.sampling.priors.learned import LearnedPrior as LearnedPrior
+    from bayesneg.sampling.priors.rates import RatePrior as RatePrior
+    from bayesneg.sampling.priors.rates import SmoothedGroupPrior as SmoothedGroupPrior
+    from bayesneg.sampling.priors.reliability import Calibration as Calibration
+    from bayesneg.sampling.priors.reliability import calibration_of as calibration_of
     from bayesneg.sampling.refreshing import Refresh as Refresh
     from bayesneg.sampling.schedules import LinearDecay as LinearDecay
     from bayesneg.sampling.schedules import WarmStart as WarmStart
@@ -69,11 +87,16 @@ _HOMES = {
     "bayesneg.data.synthetic": ("synthetic",),
     "bayesneg.errors": ("BayesnegError",),
     "bayesneg.evaluation.ranking": ("evaluate",),
+    "bayesneg.experiments.audit": ("Audit", "audit", "hide"),
     "bayesneg.experiments.compare": ("compare",),
+    "bayesneg.experiments.tune": ("tune",),
     "bayesneg.interfaces": ("NO_NEGATIVE", "Batch", "NegativeSampler", "Prior"),
+    "bayesneg.models.baseline": ("Baseline",),
+    "bayesneg.models.baselines": ("ALS", "EASE", "ItemKNN", "Popularity"),
     "bayesneg.models.lightgcn": ("LightGCN", "TorchMF"),
     "bayesneg.models.mf": ("MF",),
     "bayesneg.models.own": ("TorchModel",),
+    "bayesneg.report.audit": ("write_audit",),
     "bayesneg.report.html": ("write_report",),
     "bayesneg.runs.run": ("Run", "load_run"),
     "bayesneg.sampling.aobpr": ("AOBPR",),
@@ -94,6 +117,11 @@ _HOMES = {
         "OraclePrior",
         "PopularityPrior",
     ),
+    "bayesneg.sampling.priors.combined": ("CombinedPrior", "ScaledPrior"),
+    "bayesneg.sampling.priors.exposure": ("ExposurePrior",),
+    "bayesneg.sampling.priors.learned": ("LearnedPrior",),
+    "bayesneg.sampling.priors.rates": ("RatePrior", "SmoothedGroupPrior"),
+    "bayesneg.sampling.priors.reliability": ("Calibration", "calibration_of"),
     "bayesneg.sampling.refreshing": ("Refresh",),
     "bayesneg.sampling.schedules": ("LinearDecay", "WarmStart"),
     "bayesneg.sampling.self_prior": ("SelfPrior",),

@@ -20,7 +20,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -115,6 +115,13 @@ class NegativeSampler(ABC):
         """How many unobserved items a user should have for a free choice; users with fewer are counted."""
         return 1
 
+    def unbias(self, batch: Batch, items: np.ndarray) -> np.ndarray | None:
+        """How probably each of ``items`` (B, m) is a true negative, (B, m), as the sampler believes now.
+
+        None, the default, for a sampler that forms no such belief. An audit holds it against the truth.
+        """
+        return None
+
     @property
     def uses_test_labels(self) -> bool:
         """True for studies that look at the test labels on purpose; marked in every record and table."""
@@ -205,6 +212,21 @@ class Sampled(NamedTuple):
     users: np.ndarray  # (B,)
     negatives: np.ndarray  # (B,) NO_NEGATIVE where skipped
     info: np.ndarray  # (B,) float32, 1 − σ(x_positive − x_negative) at the moment of choice
+
+
+class Observer(Protocol):
+    """Looks on while a model trains, and changes nothing; what it says of an epoch joins the epoch's line.
+
+    It keeps nothing from one epoch to the next, so that a resumed run is observed like one that was never interrupted.
+    """
+
+    def see(self, sampled: Sampled) -> None:
+        """One block of picks, in the order of training."""
+        ...
+
+    def end_epoch(self, epoch: int, sampler: NegativeSampler, scorer: Scorer) -> Mapping[str, Any]:
+        """What is to be recorded of the epoch that has just ended, in plain values."""
+        ...
 
 
 @runtime_checkable

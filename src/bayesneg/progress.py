@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
@@ -31,15 +31,15 @@ def epoch_bar(progress: bool | Show, label: str, epochs: int, *, done: int = 0) 
 
 
 @contextmanager
-def cell_bars(progress: bool, labels: Sequence[str], epochs: int) -> Iterator[Callable[[str, dict[str, Any]], None]]:
-    """One bar per label, each of ``epochs`` epochs over all its seeds; safe to call from several threads."""
+def cell_bars(progress: bool, epochs: Mapping[str, int]) -> Iterator[Callable[[str, dict[str, Any]], None]]:
+    """One bar per label, of its ``epochs`` over all its seeds; safe to call from several threads."""
     if not progress:
         yield lambda label, line: None
     elif not sys.stderr.isatty():
-        yield Log(dict.fromkeys(labels, epochs), say_done=True).advance
+        yield Log(dict(epochs), say_done=True).advance
     else:
         with _bars() as display:
-            tasks = {label: display.add_task(label, total=epochs, last="") for label in labels}
+            tasks = {label: display.add_task(label, total=total, last="") for label, total in epochs.items()}
             yield lambda label, line: display.update(tasks[label], advance=1, last=last_numbers(line))
 
 
@@ -134,13 +134,52 @@ class Now:
     """A line in a log, at most every half minute and at the end."""
 
     total: int
+    what: str = "epochs"
     every: float = EVERY
     _said: float = field(default_factory=time.monotonic)
 
     def show(self, done: int, text: str) -> None:
         if time.monotonic() - self._said >= self.every:
             self._said = time.monotonic()
-            print(f"{done} of {self.total} epochs, {text}", file=sys.stderr, flush=True)  # noqa: T201
+            print(f"{done} of {self.total} {self.what}, {text}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+@dataclass
+class SearchBar:
+    """How far a search is: trials done, the one under way, and the best so far."""
+
+    n_trials: int
+    show: Callable[[int, str], None] = lambda done, text: None  # trials done, and a line about the rest
+    done: int = 0
+    best: str = ""
+
+    def advance(self, label: str, line: dict[str, Any]) -> None:
+        """One epoch more of the trial under way."""
+        self._show(f"now {label}, epoch {line['epoch']}")
+
+    def finish(self, n_done: int, best: str) -> None:
+        """One trial more."""
+        self.done, self.best = n_done, best
+        self._show("")
+
+    def _show(self, now: str) -> None:
+        self.show(self.done, "  ".join(part for part in (self.best, now) if part))
+
+
+@contextmanager
+def search_bar(progress: bool, n_trials: int) -> Iterator[SearchBar]:
+    """One bar over the trials of a search."""
+    bar = SearchBar(n_trials)
+    if not progress:
+        yield bar
+    elif not sys.stderr.isatty():
+        bar.show = Now(n_trials, what="trials").show
+        yield bar
+    else:
+        with _bars() as display:
+            task = display.add_task("trials", total=n_trials, last="")
+            bar.show = lambda done, text: display.update(task, completed=done, last=text)
+            yield bar
 
 
 def _duration(seconds: float) -> str:

@@ -19,7 +19,8 @@ from bayesneg.data.splits import Split
 from bayesneg.errors import DivergedError, InputError
 from bayesneg.evaluation import ranking
 from bayesneg.evaluation.sampling_quality import SamplingQuality
-from bayesneg.interfaces import Learner, Model, NegativeSampler
+from bayesneg.interfaces import Learner, Model, NegativeSampler, Observer
+from bayesneg.models.baseline import Baseline, NoSampler
 from bayesneg.progress import epoch_bar
 from bayesneg.runs import folder as files
 from bayesneg.runs.record import RunRecord, data_facts, describe, jsonable, settings_text, versions
@@ -32,7 +33,7 @@ EpochLine = dict[str, Any]
 def fit(
     model: Model,
     split: Split,
-    sampler: NegativeSampler,
+    sampler: NegativeSampler | None = None,
     *,
     epochs: int = 100,
     seed: int = 0,
@@ -43,11 +44,13 @@ def fit(
     resume: bool = False,
     checkpoint_every: int = 10,
     progress: bool | Callable[[EpochLine], None] = True,
+    observer: Observer | None = None,
 ) -> Run:
     """Train ``model`` on ``split.train`` with the negatives of ``sampler``.
 
     Args:
-        model: settings such as ``MF(dim=32)``.
+        model: settings such as ``MF(dim=32)``; a baseline such as ``EASE()`` takes no sampler and is solved at once,
+            in the one epoch it has.
         split: parts over the same users and items.
         sampler: a built-in sampler, or your own :class:`~bayesneg.interfaces.NegativeSampler`.
         epochs: passes over the training interactions.
@@ -60,17 +63,21 @@ def fit(
         resume: go on with the run in ``out``; ends in the same bytes as a run that was never interrupted.
         checkpoint_every: epochs between checkpoints.
         progress: a bar on a terminal's stderr (True), nothing (False), or a function called with each epoch's line.
+        observer: is shown every pick and each epoch's end; what it answers joins the epoch's line.
     """
     _check(epochs=epochs, evaluate_every=evaluate_every, checkpoint_every=checkpoint_every)
+    _check_sampler(model, sampler)
+    epochs = 1 if isinstance(model, Baseline) else epochs
     record = begun_record(model, split, sampler, seed=seed, select=select, evaluate_every=evaluate_every, label=label)
     seen = replace(split.train, truth=None)  # a sampler is never shown the truth behind the data
     training = _Training(
         model=model,
         split=split,
         learner=model.start(seen, rng=stream(seed, "init")),
-        sampler=sampler.prepare(seen, rng=stream(seed, "sampler")),
+        sampler=(sampler or NoSampler()).prepare(seen, rng=stream(seed, "sampler")),
         seed=seed,
         select=record.select,
+        observer=observer,
     )
     keeper = _Keeper.open(None if out is None else Path(out), resume, record, training, epochs)
     with epoch_bar(progress, record.label, epochs, done=training.epoch) as show:
@@ -97,29 +104,30 @@ def fit(
 def begun_record(
     model: Model,
     split: Split,
-    sampler: NegativeSampler,
+    sampler: NegativeSampler | None,
     *,
     seed: int,
     select: str | None,
     evaluate_every: int,
     label: str | None,
 ) -> RunRecord:
-    """What is known of a run before its first epoch."""
+    """What is known of a run before its first epoch; a baseline has no sampler."""
+    wanted = 0 if sampler is None else sampler.wanted(split.train.n_items)
     return RunRecord(
-        label=label or settings_text(sampler),
+        label=label or settings_text(model if sampler is None else sampler),
         seed=seed,
         dataset=split.train.name,
-        sampler=type(sampler).__name__.lower(),
+        sampler="" if sampler is None else type(sampler).__name__.lower(),
         model=settings_text(model),
         spec={
             "model": describe(model),
-            "sampler": describe(sampler.resolved(split.train)),
+            "sampler": None if sampler is None else describe(sampler.resolved(split.train)),
             "evaluate_every": evaluate_every,
         },
         versions=versions(),
-        data=data_facts(split, sampler.wanted(split.train.n_items)),
+        data=data_facts(split, wanted),
         select=_selection(select, split),
-        uses_test_labels=sampler.uses_test_labels,
+        uses_test_labels=sampler is not None and sampler.uses_test_labels,
     )
 
 
@@ -143,6 +151,7 @@ class _Training:
     sampler: NegativeSampler
     seed: int
     select: str
+    observer: Observer | None = None
     epoch: int = 0  # epochs done
     lines: list[EpochLine] = field(default_factory=list)
     best_epoch: int = 0
@@ -164,11 +173,16 @@ class _Training:
         for sampled in self.learner.train_epoch(self.sampler, epoch=self.epoch, order=self._order(), rng=rng):
             picked = time.perf_counter()
             self.quality.add(sampled)
+            if self.observer is not None:
+                self.observer.see(sampled)
             judging += time.perf_counter() - picked
         self.sampler.end_epoch(self.epoch, self.learner)
         seconds = time.perf_counter() - started - judging
         self._check_finite()
-        line: EpochLine = {"epoch": self.epoch, **self.quality.result(), "seconds": seconds}
+        judged = {} if isinstance(self.model, Baseline) else self.quality.result()
+        line: EpochLine = {"epoch": self.epoch, **judged, "seconds": seconds}
+        if self.observer is not None:
+            line |= self.observer.end_epoch(self.epoch, self.sampler, self.learner.frozen())
         if evaluate:
             line |= self._evaluate()
         self.lines.append(line)
@@ -288,6 +302,14 @@ def _selection(select: str | None, split: Split) -> Literal["last", "best"]:
     raise InputError(f"select must be 'last' or 'best', got {select!r}")
 
 
+def _check_sampler(model: Model, sampler: NegativeSampler | None) -> None:
+    name = type(model).__name__
+    if isinstance(model, Baseline) and sampler is not None:
+        raise InputError(f"{name} samples no negatives; call fit without a sampler")
+    if sampler is None and not isinstance(model, Baseline):
+        raise InputError(f"{name} is trained with sampled negatives; give fit a sampler, such as bn.BNS()")
+
+
 def _check(**numbers: int) -> None:
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -297,7 +319,7 @@ def _check(**numbers: int) -> None:
 def _check_same(head: Mapping[str, Any], record: RunRecord, folder: Path) -> None:
     own = record.to_dict()
     for part in ("model", "sampler"):
-        begun, now = head["spec"][part], own["spec"][part]
+        begun, now = head["spec"][part] or {}, own["spec"][part] or {}
         for key in sorted({*begun, *now}):
             if begun.get(key) != now.get(key):
                 raise InputError(

@@ -12,6 +12,7 @@ from bayesneg.experiments.spec import MODELS, SAMPLERS
 COMMANDS = [
     ["train"],
     ["compare"],
+    ["audit"],
     ["evaluate"],
     ["recommend"],
     ["report"],
@@ -19,7 +20,7 @@ COMMANDS = [
     ["data", "get"],
     ["data", "describe"],
 ]
-HEAVY = ("numba", "polars", "matplotlib", "torch", "scipy")
+HEAVY = ("numba", "polars", "matplotlib", "torch", "scipy", "optuna")
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
@@ -34,7 +35,7 @@ def test_the_help_of_every_command_shows_an_example_of_it(bayesneg, command):
 def test_the_help_shows_defaults(bayesneg):
     text = bayesneg("train", "--help").out
     assert "[default: 100]" in text
-    assert "[default: bns]" in text
+    assert "[default: (bns)]" in text
     assert "[default: (guessed)]" in text
 
 

@@ -18,7 +18,7 @@ class Terminal(io.StringIO):
 
 
 def test_a_log_gets_one_line_when_a_sampler_is_done(capsys):
-    with cell_bars(True, ["RNS", "BNS"], 3) as advance:
+    with cell_bars(True, {"RNS": 3, "BNS": 3}) as advance:
         for label in ("RNS", "BNS", "RNS", "RNS"):
             advance(label, LINE)
     assert capsys.readouterr().err == "RNS: 3 of 3 epochs  ndcg@20 0.2500  tnr 0.9000\n"
@@ -45,7 +45,7 @@ def test_quiet_is_quiet(capsys, monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     with epoch_bar(False, "BNS", 1) as show:
         show(LINE)
-    with cell_bars(False, ["BNS"], 1) as advance:
+    with cell_bars(False, {"BNS": 1}) as advance:
         advance("BNS", LINE)
     assert sys.stderr.getvalue() == ""
 

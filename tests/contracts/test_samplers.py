@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import bayesneg as bn
+from bayesneg.evaluation.picks import PickObserver
 from bayesneg.seeding import stream
 from worlds import batch_of, exact_scorer, interactions, random_interactions
 
@@ -43,6 +44,9 @@ SAMPLERS = {
     "bns with a function": bn.BNS(prior=lambda users, items: np.full(np.shape(items), 0.1)),
     "bns after rns": bn.WarmStart(bn.RNS(), bn.BNS(), epochs=1),
     "bns with the flat prior": bn.BNS(prior=bn.FlatPrior()),
+    "bns with the learned prior": bn.BNS(prior=bn.LearnedPrior(folds=2)),
+    "bns with neighbours as they are asked for": bn.BNS(prior=bn.LearnedPrior(model="neighbours", cache=0)),
+    "bns with two priors": bn.BNS(prior=bn.CombinedPrior([bn.RatePrior(), bn.ScaledPrior(bn.FlatPrior(), 2.0)])),
     "bns with a refreshed F": bn.BNS(cdf="refreshed", refresh=bn.Refresh(pool=10)),
     "bns with a refreshed F after rns": bn.WarmStart(bn.RNS(), bn.BNS(cdf="refreshed"), epochs=1),
     "posterior": bn.Posterior(),
@@ -152,3 +156,15 @@ def test_works_in_fit_with_every_model(sampler, model):
     run = bn.fit(model, split, sampler, epochs=3, progress=False)
     assert [line["epoch"] for line in run.record.epochs] == [1, 2, 3]
     assert np.isfinite(run.evaluate(k=5).mean["ndcg@5"])
+
+
+def test_an_audit_changes_nothing_but_the_lines(sampler):
+    split = bn.split(bn.synthetic(40, 50, seed=0), test=0.2, seed=0)
+    plain = bn.fit(bn.MF(dim=4), split, sampler, epochs=3, progress=False)
+    observer = PickObserver(split, seed=0, probes=60)
+    audited = bn.fit(bn.MF(dim=4), split, sampler, epochs=3, progress=False, observer=observer)
+    for before, after in zip(plain.scorer.embeddings(), audited.scorer.embeddings(), strict=True):
+        np.testing.assert_array_equal(before, after)
+    for before, after in zip(plain.record.epochs, audited.record.epochs, strict=True):
+        assert {**before, "seconds": 0} == {key: after[key] for key in before} | {"seconds": 0}
+        assert {"head", "middle", "tail", "hardness"} <= set(after)

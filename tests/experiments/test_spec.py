@@ -51,6 +51,14 @@ BUILT = {
     "bns-4": bn.BNS(prior=bn.GroupPrior("age")),
     "bns-4:column=job": bn.BNS(prior=bn.GroupPrior("job")),
     "optimal": bn.BNS(candidates="all"),
+    "bns-learned": bn.BNS(prior=bn.LearnedPrior()),
+    "bns-learned:hidden=0.5:item_model=neighbours": bn.BNS(prior=bn.LearnedPrior(model="neighbours", hidden=0.5)),
+    "bns:prior=learned:l2=50": bn.BNS(prior=bn.LearnedPrior(l2=50.0)),
+    "bns:prior=rate": bn.BNS(prior=bn.RatePrior()),
+    "bns:prior=rate:hidden=0.4:strength=2": bn.BNS(prior=bn.ScaledPrior(bn.RatePrior(0.4), 2.0)),
+    "bns:prior=smoothed:column=job": bn.BNS(prior=bn.SmoothedGroupPrior("job")),
+    "bns:prior=rate+flat": bn.BNS(prior=bn.CombinedPrior([bn.RatePrior(), bn.FlatPrior()])),
+    "bns:strength=0.5": bn.BNS(prior=bn.ScaledPrior(bn.PopularityPrior(), 0.5)),
 }
 
 

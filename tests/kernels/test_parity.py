@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayesneg as bn
-from bayesneg.kernels import choices, reference, scoring, sequential, sweeping
-from bayesneg.kernels.rules import Draws, OfMixture
+from bayesneg.kernels import binning, choices, reference, scoring, sequential, sweeping
+from bayesneg.kernels.rules import AsCounted, Draws, OfMixture
 from bayesneg.models import mf
 from bayesneg.models.embedding import EmbeddingScorer
 from bayesneg.sampling.likelihoods import tabled
@@ -168,6 +168,48 @@ def test_the_early_proof_holds_under_any_likelihood(trained, seed):
         np.testing.assert_array_equal(
             compiled_choice(rule, drawn, batch)[0], reference.choose_batch(rule, drawn, batch)
         )
+
+
+@pytest.mark.parametrize("candidates", [17, 60, "all"])
+@pytest.mark.parametrize("weight", [0.0, 0.5, 5.0])
+def test_bins_never_change_the_choice_among_many(candidates, weight):
+    """Factors of a trained model; priors that leave the choice to scores, and priors that contradict them."""
+    split = bn.split(bn.synthetic(60, 300, seed=3), test=0.2, seed=0)
+    scorer = bn.fit(bn.MF(dim=16, learning_rate=0.05), split, bn.RNS(), epochs=20, progress=False).scorer
+    noise = np.random.default_rng(0).random((60, 300))
+    beliefs = (
+        ("unobserved", bn.PopularityPrior()),
+        ("all", bn.FlatPrior(0.3)),
+        ("catalogue", bn.OraclePrior(split.test)),
+        ("unobserved", lambda users, items: noise[users, items]),
+    )
+    for over, prior in beliefs:
+        sampler = bn.BNS(candidates=candidates, weight=weight, prior=prior, cdf_over=over)
+        sampler = sampler.prepare(split.train, rng=stream(0, "memory"))
+        batch = batch_of(split.train, scorer, stream(0, "draws"), size=400)
+        drawn, rule = sampler.draws(batch), sampler.rule(batch)
+        np.testing.assert_array_equal(
+            compiled_choice(rule, drawn, batch)[0], reference.choose_batch(rule, drawn, batch)
+        )
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.sampled_from([0.0, 1.0, 1.0, -2.5, 1e4, -1e4, 1e-30]), min_size=1, max_size=80), st.integers(0, 10**6)
+)
+def test_bins_never_change_the_choice_where_scores_tie_or_lie_far_apart(values, seed):
+    rng = np.random.default_rng(seed)
+    x = np.array(values, np.float32) + np.float32(seed % 2) * rng.normal(size=len(values)).astype(np.float32)
+    places = rng.permutation(len(x))[: 1 + seed % len(x)]
+    p = rng.choice([0.0, 1e-9, 0.04, 0.64, 1.0], len(places))
+    observed = np.setdiff1d(rng.choice(len(x), len(x) // 3), places)
+    x[observed] = np.nan
+    n = len(x) - len(observed)
+    counts = (x[None, :] <= x[places][:, None]).sum(axis=1)
+    for likelihood in (AsCounted(), OfMixture(0.02), Bent().form()):
+        true_negative = reference.counted_unbias(likelihood, counts, n, p)
+        wanted = reference.choose_least_risk(x[places], np.float32(0.5), true_negative, 5.0)
+        assert binning.choose_among_many(x, places, np.float32(0.5), n, p, 5.0, likelihood) == wanted
 
 
 def early_proofs(rule, drawn, batch) -> int:

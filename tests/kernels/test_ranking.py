@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba import njit
 
-from bayesneg.kernels import counting, ranking, selection
+from bayesneg.kernels import counting, lanes, ranking, selection
 
 
 def plain(rng, n):
@@ -112,16 +113,33 @@ def test_ordinary_lines_need_neither_the_heap_nor_every_pair():
     assert 20 <= (line >= cut).sum() < len(desk.items) // 2
     assert selection._collect(desk, cut) == (line >= cut).sum()
     tests = line[:40].copy()
-    levels = counting.levels_for(len(line), len(tests))
-    low, high = tests.min(), tests.max()
-    scale = np.float32(counting.LEVELS) / (high - low)
-    shift = np.float32(1.5) - low * scale
-    counting._set_levels(line, scale, shift, levels.of_items)
-    counting._set_levels(tests, scale, shift, levels.of_tests)
-    counting._set_table(levels, tests)
-    assert counting._look_up(levels, line, tests) >= 0
-    counting._clear_table(levels, len(tests))
-    assert not levels.n_tests.any()
-    assert np.isnan(levels.score).all()
-    assert (levels.last == -1).all()
-    assert (levels.others == -1).all()
+    padded = np.append(line, np.full(-len(line) % lanes.BLOCK, -np.inf, dtype=np.float32))
+    levels = counting.levels_for(len(line))
+    scale = np.float32(counting.TOP - 4) / (tests.max() - tests.min())
+    shift = np.float32(lanes.ZERO + 2) - tests.min() * scale
+    counting._set_table(levels, tests, scale, shift)
+    above, n_unsure = sorted_out(padded, scale, shift, levels.table, levels.unsure)
+    assert 40 <= n_unsure < len(line) // 4
+    unsure = levels.unsure[:n_unsure]
+    assert np.isin(tests, unsure).all()
+    assert above + (unsure[:, None] < tests).sum() == (padded[:, None] < tests).sum()
+
+
+@njit
+def sorted_out(x, scale, shift, table, unsure):
+    return lanes.sort_out(x, scale, shift, table, unsure)
+
+
+def test_the_table_is_read_alike_with_and_without_permuting_instructions(monkeypatch):
+    rng = np.random.default_rng(0)
+    x, table = rng.normal(size=640).astype(np.float32), rng.integers(0, 129, size=256).astype(np.uint8)
+    scale, shift = np.float32(30.0), np.float32(lanes.ZERO + 100)
+    levels = np.array([counting.level_of(score, scale, shift) for score in x])
+    monkeypatch.setattr(lanes, "_permuted", lanes._loaded)
+    loading = njit(sorted_out.py_func)
+    for read in (sorted_out, loading):
+        unsure = np.empty(len(x) + lanes.LANES, dtype=np.float32)
+        total, n_unsure = read(x, scale, shift, table, unsure)
+        found = table[levels]
+        assert total == found[found < lanes.UNSURE].sum()
+        assert np.array_equal(unsure[:n_unsure], x[found == lanes.UNSURE])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from bayesneg.experiments.recipe import Row
 from bayesneg.lab import latex, markdown, sheet
 from bayesneg.lab.contests import contests
 from bayesneg.lab.published import METRICS, published
-from bayesneg.lab.reproduce import TABLES, recipe_of
+from bayesneg.lab.readings import explanation, tried
+from bayesneg.lab.reproduce import READINGS, TABLES, recipe_of
 from bayesneg.lab.studies import Beside, Line, Study
 from bayesneg.report.summary import Estimate, estimate
 from bayesneg.runs.record import RunRecord
@@ -50,7 +52,7 @@ def line(label: str, per_seed: list[np.ndarray], **changes) -> Line:
         for seed, values in enumerate(per_seed)
     )
     here = estimate(run.final["ndcg@20"] for run in runs)
-    return Line(Row(label=label, use="rns"), runs, {key: Beside(here, 0.4) for key in METRICS})
+    return Line(Row(label=label, use="rns"), runs, {key: Beside(here, 0.4) for key in METRICS}, f"table2/{label}")
 
 
 def study(*lines: Line) -> Study:
@@ -82,7 +84,7 @@ def test_with_one_seed_the_verdict_says_so():
 def test_runs_on_other_data_are_no_contest():
     one, other = line("A", [values(0.4, seed=0)]), line("B", [values(0.4, seed=1)])
     moved = tuple(RunRecord(**{**vars(run), "data": {"fingerprint": "g"}}) for run in other.runs)
-    assert contests(study(one, Line(other.row, moved, other.values))) == []
+    assert contests(study(one, Line(other.row, moved, other.values, other.beside))) == []
 
 
 def test_holm_by_hand():
@@ -108,8 +110,24 @@ def test_every_row_of_the_paper_s_tables_is_measured_and_found():
 
 
 def test_every_reading_stands_beside_a_published_row():
-    for row in recipe_of("readings").samplers:
-        assert published(row.paper or "", "ml-100k", "mf"), row.label
+    for name in READINGS:
+        recipe = recipe_of(name)
+        for row in recipe.samplers:
+            assert published(row.paper or "", recipe.datasets[0], recipe.models[0]), row.label
+
+
+def test_one_reading_of_a_row_explains_the_numbers_that_are_off():
+    own, far, near = line("A", [np.full(5, 0.43)]), line("far", [np.full(5, 0.42)]), line("near", [np.full(5, 0.405)])
+    made = study(own)
+    readings = study(*(replace(other, beside=own.beside) for other in (own, far, near)))
+    found = explanation(own, made, tried([readings]))
+    assert found.best is not None
+    assert (found.best.label, found.n_explained) == ("near", 9)
+    assert found.sentence.endswith("far 0 of 9; near 9 of 9. near explains 9 of those that are off.")
+    nothing = explanation(own, made, tried([study(replace(far, beside=own.beside))]))
+    assert (nothing.best, nothing.n_explained) == (None, 0)
+    assert explanation(own, made, {}).sentence == ""
+    assert explanation(near, study(near), {("table2/near", "ml-100k", "mf"): [far]}).sentence == ""  # nothing is off
 
 
 def test_the_same_numbers_in_markdown_latex_and_csv():

@@ -13,11 +13,16 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 
-READING, SPLITTING, TRAINING = "Reading DATA", "Holding out", "Training"
+READING, SPLITTING, TRAINING, TUNING = "Reading DATA", "Holding out", "Training", "Tuning"
 
 Model = Annotated[
     str,
-    typer.Option(metavar="NAME", help="mf, or with the extra torch: lightgcn, torch-mf", rich_help_panel=TRAINING),
+    typer.Option(
+        metavar="NAME",
+        help="mf, with the extra torch lightgcn or torch-mf, or a baseline without sampler: popularity, item-knn, "
+        "ease, als (the extra als)",
+        rich_help_panel=TRAINING,
+    ),
 ]
 Device = Annotated[
     str | None,

@@ -29,7 +29,7 @@ def reproduce(
         str,
         typer.Argument(
             metavar="NAME",
-            help="table2, table3, table4, readings, fig1, fig2, fig3, fig4, fig5, or a TOML file of your own",
+            help="table2, table3, table4, fig1 … fig5, readings (also -ml-1m, -lightgcn), or a TOML file of your own",
         ),
     ],
     dataset: Annotated[str | None, _narrowing("ml-100k, ml-1m, yahoo-r3, …, or a file", "NAMES")] = None,

@@ -43,8 +43,8 @@ def show_comparison(records: Sequence[RunRecord]) -> None:
     table = [
         (
             row.label + (" (sees test labels)" if row.uses_test_labels else ""),
-            *(_mean(row.values[key], best=key in row.best) for key in keys),
-            _mean(row.differences[main]) if row.differences else "",
+            *(mean_text(row.values[key], best=key in row.best) for key in keys),
+            mean_text(row.differences[main]) if row.differences else "",
         )
         for row in rows
     ]
@@ -56,14 +56,17 @@ def show_comparison(records: Sequence[RunRecord]) -> None:
 
 
 def show_quality(records: Sequence[RunRecord]) -> None:
-    """What was sampled in the last epoch, above what uniform sampling would be expected to give."""
+    """What was sampled in the last epoch, above what uniform sampling would be expected to give; baselines left out."""
+    records = [record for record in records if not record.is_baseline]
+    if not records:
+        return
     labels = list(dict.fromkeys(record.label for record in records))
     keys = [key for key in QUALITY if any(record.at_epochs(key) for record in records)]
     rows = []
     for label in labels:
         own = [record for record in records if record.label == label]
         name = f"{label} (sees test labels)" if own[0].uses_test_labels else label
-        rows.append((name, *(_mean(estimate(record.last(key) for record in own)) for key in keys)))
+        rows.append((name, *(mean_text(estimate(record.last(key) for record in own)) for key in keys)))
     uniform = [records[0].last(QUALITY[key] or "") for key in keys]
     rows.append(("uniform, expected", *("" if math.isnan(value) else number(value) for value in uniform)))
     show_table("sampled negatives, last epoch", ("sampler", *keys), rows)
@@ -90,7 +93,7 @@ def _show_metrics(title: str, means: Mapping[str, float | None], intervals: Mapp
 
     def cell(key: str) -> str:
         low, high = intervals.get(key) or (None, None)
-        return _mean(_estimate(means[key], low, high)) if key in means else ""
+        return mean_text(_estimate(means[key], low, high)) if key in means else ""
 
     rows = [(name, *(cell(f"{name}@{length}") for length in lengths)) for name in names if name not in means]
     alone = [(name, *[""] * (len(lengths) - 1), cell(name)) for name in names if name in means]
@@ -110,7 +113,7 @@ def _say_odd(facts: Mapping[str, Any]) -> None:
             say(counted(count, one, many))
 
 
-def _mean(value: Estimate, *, best: bool = False) -> str:
+def mean_text(value: Estimate, *, best: bool = False) -> str:
     digits = decimals(value.mean)
     width = f" ±{number(value.half_width, digits)}" if value.has_interval else ""
     return f"{number(value.mean)}{width}{'*' if best else ''}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -14,20 +14,25 @@ from bayesneg.cli.groups import command
 from bayesneg.cli.interrupt import resumable, say_interrupted
 from bayesneg.cli.output import say, show_json
 from bayesneg.cli.tables import show_comparison, show_quality, show_run
+from bayesneg.cli.tuning import present, train_command
 from bayesneg.errors import InputError
+
+TRIALS: Final = 25  # of a search
+TUNE_BESIDE: Final = "popularity,item-knn,ease"  # what a search is held against, unless --baselines names others
 
 
 @command
 def train(
     *,
     sampler: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="NAME",
+            show_default="bns",
             help="rns, pns, aobpr, dns, srns, bns and its variants, or file.py:Class; all are listed below",
             rich_help_panel=opt.TRAINING,
         ),
-    ] = "bns",
+    ] = None,
     settings: opt.Settings = None,
     model: opt.Model = "mf",
     device: opt.Device = None,
@@ -50,29 +55,36 @@ def train(
       bayesneg train synthetic --sampler bns --epochs 30
       bayesneg train ml-100k --set candidates=10 --out runs/bns
       bayesneg train ml-100k --model lightgcn --device cuda
+      bayesneg train ml-100k --model ease --set l2=500
       bayesneg train clicks.csv --user-column customer --sampler dns --json
     """
-    from bayesneg.experiments.spec import SamplerSpec, build_model, sort_settings, with_device
+    from bayesneg.experiments.spec import BASELINES, SamplerSpec, build_model, labelled, sort_settings, with_device
     from bayesneg.progress import epoch_bar
     from bayesneg.training import fit
 
     if resume and out is None:
         raise InputError("--resume needs --out, the folder of the run to go on with")
-    for_model, (spec,) = sort_settings(settings or (), model, [SamplerSpec.parse(sampler)])
+    is_baseline = model in BASELINES
+    if is_baseline and sampler is not None:
+        raise InputError(f"model {model} samples no negatives; drop --sampler")
+    parsed = [] if is_baseline else [SamplerSpec.parse(sampler or "bns")]
+    for_model, specs = sort_settings(settings or (), model, parsed)
+    label = specs[0].label if specs else labelled(model.upper(), for_model)
     built = build_model(model, with_device(for_model, model, device))
     selection = splitting.selection
     split = splitting.split(reading)
+    n_epochs = 1 if is_baseline else epochs
     # what a sampler of the user's own prints must not mix with --json
-    with redirect_stdout(sys.stderr), resumable(out) as stopping, epoch_bar(not quiet, spec.label, epochs) as show:
+    with redirect_stdout(sys.stderr), resumable(out) as stopping, epoch_bar(not quiet, label, n_epochs) as show:
         run = fit(
             built,
             split,
-            spec.build(split),
-            epochs=epochs,
+            specs[0].build(split) if specs else None,
+            epochs=n_epochs,
             seed=seed,
             select=selection,
             evaluate_every=evaluate_every,
-            label=spec.label,
+            label=label,
             out=out,
             resume=resume,
             progress=stopping(show),
@@ -96,6 +108,27 @@ def compare(
             rich_help_panel=opt.TRAINING,
         ),
     ] = "rns,dns,bns",
+    baselines: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="models without sampler to show beside: popularity, item-knn, ease, als; settings after colons",
+            rich_help_panel=opt.TRAINING,
+        ),
+    ] = None,
+    tune: Annotated[
+        bool,
+        typer.Option(
+            "--tune",
+            help="first search the settings that were not given on validation data, then compare the best of each "
+            "sampler and say what to use; needs the extra tune",
+            rich_help_panel=opt.TUNING,
+        ),
+    ] = False,
+    trials: Annotated[
+        int | None,
+        typer.Option(help="with --tune: settings to try", show_default="25", rich_help_panel=opt.TUNING),
+    ] = None,
     seeds: Annotated[int, typer.Option(help="runs per sampler, seeds 0, 1, …", rich_help_panel=opt.TRAINING)] = 5,
     settings: opt.Settings = None,
     model: opt.Model = "mf",
@@ -121,39 +154,69 @@ def compare(
       bayesneg compare synthetic --samplers rns,dns,bns --seeds 3 --epochs 40
       bayesneg compare ml-100k --samplers rns,bns,my.py:Mine --set dim=64
       bayesneg compare clicks.csv --samplers dns,dns:candidates=5 --out runs
+      bayesneg compare clicks.csv --tune --trials 40 --out tuned
+      bayesneg compare ml-100k --samplers rns,bns --baselines popularity,ease:l2=500
     """
     from bayesneg.experiments.compare import compare as run_all
-    from bayesneg.experiments.spec import build_model, parse_samplers, sort_settings, with_device
+    from bayesneg.experiments.spec import (
+        BASELINES,
+        baseline_specs,
+        build_baselines,
+        build_model,
+        parse_samplers,
+        sort_settings,
+        with_device,
+    )
+    from bayesneg.experiments.tune import tune as search
     from bayesneg.report.html import write_report
 
     if resume and out is None:
         raise InputError("--resume needs --out, the folder of the runs to go on with")
+    if trials is not None and not tune:
+        raise InputError("--trials goes with --tune; add --tune, or drop --trials")
     opt.check_file(report, "--report")
+    if model in BASELINES:
+        raise InputError(f"model {model} samples no negatives; compare shows it with --baselines {model}")
+    named = baseline_specs(TUNE_BESIDE if tune and baselines is None else baselines or "")
+    beside = build_baselines(named)
     for_model, specs = sort_settings(settings or (), model, parse_samplers(samplers))
-    built = build_model(model, with_device(for_model, model, device))
+    for_model = with_device(for_model, model, device)
+    built = build_model(model, for_model)
     labels = [spec.label for spec in specs]
     if twice := {label for label in labels if labels.count(label) > 1}:
         raise InputError(f"--samplers has {min(twice)} twice; give each once, or with other settings")
     selection = splitting.selection
+    if tune and selection == "last":
+        raise InputError("--tune chooses on validation data, the epoch as well; drop --select last")
     split = splitting.split(reading)
+    how: dict[str, Any] = {
+        "model": built,
+        "seeds": seeds,
+        "epochs": epochs,
+        "evaluate_every": evaluate_every,
+        "jobs": jobs,
+        "out": out,
+        "resume": resume,
+        "progress": not quiet,
+    }
     try:
         with redirect_stdout(sys.stderr):
-            records = run_all(
-                split,
-                {spec.label: spec.build(split) for spec in specs},
-                model=built,
-                seeds=seeds,
-                epochs=epochs,
-                select=selection,
-                evaluate_every=evaluate_every,
-                jobs=jobs,
-                out=out,
-                resume=resume,
-                progress=not quiet,
-            )
+            if tune:
+                tuning = search(split, specs, baselines=beside, trials=TRIALS if trials is None else trials, **how)
+            else:
+                built_samplers = {spec.label: spec.build(split) for spec in specs}
+                records = run_all(split, built_samplers, baselines=beside, select=selection, **how)
     except KeyboardInterrupt:
         say_interrupted(out)
         raise
+    if tune:
+        trained: dict[str, Any]
+        if tuning.advice.label in named:
+            trained = dict(zip(("model", "settings"), named[tuning.advice.label], strict=True))
+        else:
+            trained = {"model": model, "settings": for_model, "sampler": tuning.written, "epochs": epochs}
+        present(tuning, train_command(reading, splitting, **trained), report=report, out=out, json=json)
+        return
     written = write_report(records, report)
     if json:
         runs = [record.to_dict() for record in records]

@@ -71,8 +71,11 @@ def average_precision(hits: np.ndarray, n_tests: np.ndarray) -> np.ndarray:
     >>> round(float(average_precision(np.array([[True, False, True, False]]), np.array([3]))[0]), 4)
     0.5556
     """
-    precisions = np.cumsum(hits, axis=1, dtype=np.int32) / _ranks(hits)  # (U, k)
-    return (precisions * hits).sum(axis=1) / _listable(hits, n_tests)
+    found, total = np.zeros(len(hits)), np.zeros(len(hits))
+    for rank, hit_here in enumerate(hits.T, start=1):  # not cumulated along the lists, which lie rank by rank
+        found += hit_here
+        total += hit_here * (found / rank)
+    return total / _listable(hits, n_tests)
 
 
 def auc(wins: np.ndarray, n_tests: np.ndarray, n_negatives: np.ndarray) -> np.ndarray:

@@ -83,19 +83,20 @@ def evaluate(
         raise InputError(f"the {part} part is empty; there is nothing to evaluate on")
     listed = [metric for metric in wanted if metric in LISTED]
     values = {key: np.empty(len(users)) for key in _keys(wanted, cutoffs) if not key.startswith("coverage")}
-    reached = {n: np.zeros(judged.n_items + 1, dtype=bool) for n in cutoffs}  # the last is for −1
+    reached = np.zeros((len(cutoffs), judged.n_items + 1), dtype=bool)  # beyond the shorter list; the last is for −1
     for batch in _slices(len(users), max(1, BATCH_PLACES // max(cutoffs, default=1))):
         found = _judge(scorer, users[batch], judged, seen, max(cutoffs, default=0), "auc" in wanted, chunk)
         n_tests = judged.counts[users[batch]]
         if "auc" in wanted:
             values["auc"][batch] = auc(found.wins, n_tests, found.n_negatives)
         top = Top(found.items, found.hits, n_tests, split.train.popularity)
-        for n in cutoffs:
+        for place, n in enumerate(cutoffs):
             cut = top.cut(n)
-            reached[n][cut.items] = True
+            reached[place, cut.items[:, cutoffs[place - 1] if place else 0 :]] = True
             for metric in listed:
                 values[f"{metric}@{n}"][batch] = LISTED[metric](cut)
-    coverage = {f"coverage@{n}": float(reached[n][:-1].mean()) for n in cutoffs}
+    covered = np.logical_or.accumulate(reached, axis=0)[:, :-1].mean(axis=1)
+    coverage = {f"coverage@{n}": float(share) for n, share in zip(cutoffs, covered, strict=True)}
     return Report(
         part=part,
         mean={key: _mean(values[key]) if key in values else coverage[key] for key in _keys(wanted, cutoffs)},

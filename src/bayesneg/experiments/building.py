@@ -11,15 +11,15 @@ from typing import Any, Final
 
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
-from bayesneg.interfaces import Model, NegativeSampler, Prior
+from bayesneg.experiments.building_priors import with_prior
+from bayesneg.interfaces import Model, NegativeSampler
+from bayesneg.models.baselines import ALS, EASE, ItemKNN, Popularity
 from bayesneg.models.lightgcn import LightGCN, TorchMF
 from bayesneg.models.mf import MF
 from bayesneg.sampling.aobpr import AOBPR
 from bayesneg.sampling.bns import BNS, Posterior
 from bayesneg.sampling.dns import DNS
-from bayesneg.sampling.priors import FlatPrior, GroupPrior, OraclePrior, PopularityPrior
 from bayesneg.sampling.schedules import LinearDecay, Schedule, WarmStart
-from bayesneg.sampling.self_prior import SelfPrior
 from bayesneg.sampling.srns import SRNS
 from bayesneg.sampling.static import PNS, RNS
 
@@ -51,12 +51,12 @@ def _plain(kind: Callable[..., NegativeSampler]) -> Build:
 
 
 def _posterior(settings: dict[str, Any], split: Split) -> NegativeSampler:
-    return Posterior(**_with_prior(settings, split))
+    return Posterior(**with_prior(settings, split))
 
 
 def _bns(settings: dict[str, Any], split: Split) -> BNS:
     weight = settings.pop("weight", None)
-    own = _with_prior(settings, split)
+    own = with_prior(settings, split)
     return BNS(**own) if weight is None else BNS(**own, weight=schedule(weight))
 
 
@@ -64,31 +64,6 @@ def _warm_start(settings: dict[str, Any], split: Split) -> NegativeSampler:
     warmup = settings.pop("warmup", None)
     then = _bns(settings, split)
     return WarmStart(RNS(), then) if warmup is None else WarmStart(RNS(), then, epochs=warmup)
-
-
-def _with_prior(settings: dict[str, Any], split: Split) -> dict[str, Any]:
-    column = settings.pop("column", None)
-    kind = settings.pop("prior", None)
-    if column is not None and kind != "group":
-        raise InputError("column is for the group prior; set prior=group with it")
-    return settings if kind is None else {**settings, "prior": _prior(kind, column, split)}
-
-
-def _prior(kind: str, column: str | None, split: Split) -> Prior:
-    if kind == "flat":
-        return FlatPrior()
-    if kind == "oracle":
-        return OraclePrior(split.held_out)
-    if kind == "popularity":
-        return PopularityPrior()
-    if kind == "self":
-        return SelfPrior()
-    columns = list(split.train.user_columns)
-    if column is None:
-        if not columns:
-            raise InputError("the group prior needs a user column (occupation, age, …), and this data has none")
-        column = "occupation" if "occupation" in columns else columns[0]
-    return GroupPrior(column)
 
 
 _SAMPLERS: Final[dict[str, Build]] = {
@@ -101,4 +76,12 @@ _SAMPLERS: Final[dict[str, Build]] = {
     "posterior": _posterior,
     "warm-start": _warm_start,
 }
-MODEL_KINDS: Final[dict[str, Callable[..., Model]]] = {"mf": MF, "lightgcn": LightGCN, "torch-mf": TorchMF}
+MODEL_KINDS: Final[dict[str, Callable[..., Model]]] = {
+    "mf": MF,
+    "lightgcn": LightGCN,
+    "torch-mf": TorchMF,
+    "popularity": Popularity,
+    "item-knn": ItemKNN,
+    "ease": EASE,
+    "als": ALS,
+}

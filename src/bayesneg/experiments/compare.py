@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -13,9 +11,10 @@ from typing import Any, Literal
 
 from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
+from bayesneg.experiments.threads import chosen_seeds, in_threads, runs_at_once
 from bayesneg.interfaces import Model, NegativeSampler
+from bayesneg.models.baseline import Baseline
 from bayesneg.models.mf import MF
-from bayesneg.models.torch_settings import TorchSettings, require_torch
 from bayesneg.progress import cell_bars
 from bayesneg.runs import folder as files
 from bayesneg.runs.record import RunRecord
@@ -27,6 +26,7 @@ def compare(
     samplers: Mapping[str, NegativeSampler],
     *,
     model: Model | None = None,
+    baselines: Mapping[str, Baseline] | None = None,
     seeds: int | Iterable[int] = 5,
     epochs: int = 100,
     select: Literal["last", "best"] | None = None,
@@ -36,12 +36,13 @@ def compare(
     resume: bool = False,
     progress: bool = True,
 ) -> list[RunRecord]:
-    """Train every sampler with every seed and return the records, sampler by sampler.
+    """Train every sampler with every seed and return the records, sampler by sampler, then baseline by baseline.
 
     Args:
         split: the same for every run.
         samplers: label → sampler; the first is what the others are compared with.
         model: ``MF()`` unless given.
+        baselines: label → baseline, such as ``{"EASE": bn.EASE()}``, to be shown beside the samplers.
         seeds: how many (0, 1, …) or which.
         epochs, select, evaluate_every: as in :func:`bayesneg.fit`.
         jobs: runs at a time, as many as there are cores unless given, and one on a GPU; never changes a number but
@@ -50,31 +51,30 @@ def compare(
         resume: keep the finished cells in ``out`` and go on with the rest.
         progress: a bar per sampler on stderr.
     """
-    chosen = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
-    if not chosen:
-        raise InputError(f"seeds must be at least 1, or a list of them, got {seeds!r}")
+    chosen = chosen_seeds(seeds)
     if not samplers:
         raise InputError("samplers must name at least one sampler, got none")
     for name, count in (("epochs", epochs), ("evaluate_every", evaluate_every), ("jobs", 1 if jobs is None else jobs)):
         if count < 1:
             raise InputError(f"{name} must be at least 1, got {count}")
-    at_once = _at_once(model, jobs)
-    cells = [(label, sampler, seed, _cell(out, label, seed)) for label, sampler in samplers.items() for seed in chosen]
+    at_once = runs_at_once(model, jobs)
+    contenders = _contenders(samplers, model or MF(), baselines or {})
+    cells = [(label, *what, seed, _cell(out, label, seed)) for label, what in contenders.items() for seed in chosen]
     folders = [folder for *_, folder in cells if folder is not None]
     _check_places(folders, resume)
-    for label, sampler, seed, folder in cells:
+    for label, own, sampler, seed, folder in cells:
         if folder is not None and files.holds_run(folder):
             begun = begun_record(
-                model or MF(), split, sampler, seed=seed, select=select, evaluate_every=evaluate_every, label=label
+                own, split, sampler, seed=seed, select=select, evaluate_every=evaluate_every, label=label
             )
             check_resumable(folder, begun, epochs)
     new = [folder for folder in folders if not files.holds_run(folder)]
     stop = Event()
-    with cell_bars(progress, list(samplers), len(chosen) * epochs) as advance:
+    n_epochs = {label: len(chosen) * (epochs if label in samplers else 1) for label in contenders}
+    with cell_bars(progress, n_epochs) as advance:
         one = partial(
             _one,
             split=split,
-            model=model or MF(),
             epochs=epochs,
             select=select,
             evaluate_every=evaluate_every,
@@ -82,27 +82,21 @@ def compare(
             advance=advance,
             stop=stop,
         )
-        with ThreadPoolExecutor(at_once) as pool:
-            try:
-                running = [pool.submit(one, *cell) for cell in cells]
-                _wait(running)
-            except BaseException as error:
-                stop.set()
-                pool.shutdown(wait=True, cancel_futures=True)
-                if isinstance(error, BayesnegError):
-                    _remove_unfinished(new)
-                raise
-        return [run.result() for run in running]
+        try:
+            return in_threads([partial(one, *cell) for cell in cells], at_once, stop)
+        except BayesnegError:
+            _remove_unfinished(new)
+            raise
 
 
 def _one(
     label: str,
-    sampler: NegativeSampler,
+    model: Model,
+    sampler: NegativeSampler | None,
     seed: int,
     out: Path | None,
     *,
     split: Split,
-    model: Model,
     epochs: int,
     select: Literal["last", "best"] | None,
     evaluate_every: int,
@@ -135,23 +129,15 @@ def _one(
     return run.record
 
 
-def _at_once(model: object, jobs: int | None) -> int:
-    """How many runs share the machine; a GPU records the steps of one run at a time."""
-    if isinstance(model, TorchSettings):
-        require_torch(type(model).__name__)
-        from bayesneg.models.torch_device import pick_device
-
-        if pick_device(model.device).type == "cuda":
-            if jobs is not None and jobs > 1:
-                raise InputError(f"jobs must be 1 on a GPU, which one run keeps busy, got {jobs}")
-            return 1
-    return jobs or os.cpu_count() or 1
-
-
-def _wait(running: Sequence[Future[RunRecord]]) -> None:
-    """Until all are done; the first that fails raises at once, whichever it is."""
-    for run in as_completed(running):
-        run.result()
+def _contenders(
+    samplers: Mapping[str, NegativeSampler], model: Model, baselines: Mapping[str, Baseline]
+) -> dict[str, tuple[Model, NegativeSampler | None]]:
+    """Label → what is trained with which sampler."""
+    if both := samplers.keys() & baselines.keys():
+        raise InputError(f"{min(both)} is a label of both samplers and baselines; give one of them another")
+    return {label: (model, sampler) for label, sampler in samplers.items()} | {
+        label: (baseline, None) for label, baseline in baselines.items()
+    }
 
 
 def _cell(out: str | Path | None, label: str, seed: int) -> Path | None:

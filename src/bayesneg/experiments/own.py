@@ -1,4 +1,4 @@
-"""A sampler of one's own, read from a Python file: ``file.py:Class``."""
+"""A sampler or a prior of one's own, read from a Python file: ``file.py:Name``."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
+
 from bayesneg.errors import BayesnegError, InputError
-from bayesneg.interfaces import NegativeSampler
+from bayesneg.interfaces import NegativeSampler, Prior
+
+PriorFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def is_own(name: str) -> bool:
@@ -24,7 +28,7 @@ def own_class(name: str) -> type[NegativeSampler]:
     """The class that ``file.py:Class`` names."""
     path, _, class_name = name.partition(":")
     module = _module(Path(path))
-    own = {key: kind for key, kind in vars(module).items() if _is_sampler(kind, module)}
+    own = {key: kind for key, kind in vars(module).items() if _is_kind(kind, NegativeSampler, module)}
     if class_name not in own:
         raise InputError(
             f"{path} has no sampler {class_name!r}; it has: {', '.join(own) or 'none'} "
@@ -46,6 +50,29 @@ def own_sampler(name: str, settings: Mapping[str, str]) -> NegativeSampler:
         return kind(**{key: _literal(value) for key, value in settings.items()})
     except BayesnegError:
         raise
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}: {error}") from error
+
+
+def own_prior(name: str) -> Prior | PriorFunction:
+    """What ``file.py:Name`` names: a subclass of Prior, made without arguments, or a function of users and items."""
+    path, _, own_name = name.partition(":")
+    module = _module(Path(path))
+    own = {key: value for key, value in vars(module).items() if _is_kind(value, Prior, module)}
+    functions = {
+        key: value
+        for key, value in vars(module).items()
+        if isinstance(value, FunctionType) and value.__module__ == module.__name__
+    }
+    if own_name in functions:
+        return functions[own_name]
+    if own_name not in own:
+        raise InputError(
+            f"{path} has no prior {own_name!r}; it has: {', '.join((*own, *functions)) or 'none'} (a prior is a "
+            "subclass of bayesneg.Prior or a function of users and items, written prior=file.py:Name)"
+        )
+    try:
+        return own[own_name]()
     except (TypeError, ValueError) as error:
         raise InputError(f"{name}: {error}") from error
 
@@ -83,8 +110,8 @@ def _said(error: Exception) -> str:
     return error.msg if isinstance(error, SyntaxError) else str(error)
 
 
-def _is_sampler(kind: Any, module: ModuleType) -> bool:
-    own = isinstance(kind, type) and issubclass(kind, NegativeSampler) and kind.__module__ == module.__name__
+def _is_kind(kind: Any, base: type, module: ModuleType) -> bool:
+    own = isinstance(kind, type) and issubclass(kind, base) and kind.__module__ == module.__name__
     return own and not inspect.isabstract(kind)
 
 

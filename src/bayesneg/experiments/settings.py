@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from bayesneg.errors import InputError
+from bayesneg.experiments.building_priors import PRIORS
+from bayesneg.experiments.own import is_own
 
 Settings = Mapping[str, Any]
+KNOWN = ", ".join([*PRIORS, "file.py:Class"])
 
 
 class Options(BaseModel):
@@ -48,12 +52,33 @@ class SRNSOptions(Options):
     warmup: int = Field(50, description="epochs until alpha has its full weight, T0")
 
 
+def _known_priors(text: str) -> str:
+    for kind in text.split("+"):
+        if kind not in PRIORS and not is_own(kind):
+            raise PydanticCustomError("prior", "{kind} is no prior; valid: {known}", {"kind": kind, "known": KNOWN})
+    return text
+
+
 class PosteriorOptions(Options):
     candidates: int | Literal["all"] = Field(5, description="uniform candidates per example, or all")
-    prior: Literal["popularity", "flat", "group", "self", "oracle"] = Field(
-        "popularity", description="believed before scores are seen: popularity, flat, group, self or oracle"
+    prior: Annotated[str, AfterValidator(_known_priors)] = Field(
+        "popularity",
+        description="believed before scores are seen: popularity, flat, rate, group, smoothed (group), learned, "
+        "self (with likelihood=flat) or oracle, file.py:Class; several joined by +",
     )
-    column: str | None = Field(None, description="user column of the group prior; occupation, or the first there is")
+    column: str | None = Field(
+        None, description="user column of the group and smoothed priors; occupation, or the first there is"
+    )
+    hidden: float | None = Field(
+        None, description="hidden positives for each observed one, of the rate, smoothed, learned and self priors"
+    )
+    item_model: Literal["auto", "ease", "neighbours"] | None = Field(
+        None, description="what the learned prior learns from: auto (by the catalogue's size), ease or neighbours"
+    )
+    l2: float | None = Field(None, description="of the learned prior's EASE")
+    strength: float | None = Field(None, description="factor on the odds of the prior")
+    rejected: str | None = Field(None, description="a file of pairs that were shown and not chosen")
+    seen: float | None = Field(None, description="factor on the odds of the prior for those pairs")
     likelihood: Literal["paper", "mixture", "empirical", "flat"] = Field(
         "paper",
         description="how F follows from the count: paper (as it is), mixture (inverted), empirical or flat",
@@ -112,6 +137,22 @@ class TorchOptions(Options):
 
 class LightGCNOptions(TorchOptions):
     layers: int = Field(1, description="times the vectors are smoothed over the graph")
+
+
+class ItemKNNOptions(Options):
+    neighbours: int = Field(200, description="most similar items kept of each item")
+    shrink: float = Field(10.0, description="pulls similarities that few users speak for towards 0")
+
+
+class EASEOptions(Options):
+    l2: float = Field(400.0, description="L2 penalty on the weights between items")
+
+
+class ALSOptions(Options):
+    dim: int = Field(32, description="length of the vectors")
+    regularization: float = Field(10.0, description="L2 penalty on every vector")
+    alpha: float = Field(1.0, description="weight of a chosen pair; every other pair weighs 1")
+    iterations: int = Field(15, description="times both sides are solved for")
 
 
 def assignments(parts: Iterable[str], where: str) -> dict[str, str]:

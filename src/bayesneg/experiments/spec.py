@@ -6,7 +6,7 @@ A sampler is written ``name`` or ``name:key=value:key=value``, or ``file.py:Clas
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,9 +15,12 @@ from bayesneg.errors import InputError
 from bayesneg.experiments.building import MODEL_KINDS, build_sampler
 from bayesneg.experiments.own import is_own, own_sampler, own_settings
 from bayesneg.experiments.settings import (
+    ALSOptions,
     AOBPROptions,
     BNSOptions,
     DNSOptions,
+    EASEOptions,
+    ItemKNNOptions,
     LightGCNOptions,
     MFOptions,
     NoOptions,
@@ -33,6 +36,8 @@ from bayesneg.experiments.settings import (
     checked,
 )
 from bayesneg.interfaces import Model, NegativeSampler
+from bayesneg.models.baseline import Baseline
+from bayesneg.models.baselines import ALS, require_implicit
 from bayesneg.models.torch_settings import TorchSettings, require_torch
 
 
@@ -59,6 +64,7 @@ SAMPLERS: dict[str, Named] = {
     "bns-2": Named("warm-start", WarmStartOptions, "some epochs of RNS, then BNS"),
     "bns-3": Named("bns", BNSOptions, "BNS with the flat prior", {"prior": "flat"}),
     "bns-4": Named("bns", BNSOptions, "BNS with the group prior", {"prior": "group"}),
+    "bns-learned": Named("bns", BNSOptions, "BNS with a prior learned from the training data", {"prior": "learned"}),
     "oracle": Named(
         "bns", BNSOptions, "BNS with a prior that sees the test labels: an upper bound", {"prior": "oracle"}
     ),
@@ -72,7 +78,12 @@ MODELS: dict[str, tuple[Callable[..., Model], type[Options], str]] = {
         "vectors smoothed over the graph of who chose what; torch, CPU or GPU",
     ),
     "torch-mf": (MODEL_KINDS["torch-mf"], TorchOptions, "matrix factorization in mini-batches; torch, CPU or GPU"),
+    "popularity": (MODEL_KINDS["popularity"], NoOptions, "a baseline without negatives: the most chosen items"),
+    "item-knn": (MODEL_KINDS["item-knn"], ItemKNNOptions, "a baseline: items similar to those chosen"),
+    "ease": (MODEL_KINDS["ease"], EASEOptions, "a baseline: the linear item model of least squares"),
+    "als": (MODEL_KINDS["als"], ALSOptions, "a baseline: weighted factorization, through implicit (the extra als)"),
 }
+BASELINES = ("popularity", "item-knn", "ease", "als")  # models that need no sampler
 DEVICES = ("auto", "cpu", "cuda")
 
 
@@ -89,10 +100,12 @@ class SamplerSpec:
 
         >>> SamplerSpec.parse("DNS:candidates=5")
         SamplerSpec(name='dns', settings={'candidates': '5'})
+        >>> SamplerSpec.parse("bns:prior=my.py:Wary:candidates=8").settings
+        {'prior': 'my.py:Wary', 'candidates': '8'}
         """
-        name, *rest = (part.strip() for part in text.strip().split(":"))
+        name, *rest = (part.strip() for part in re.split(r"(?<!\.py):", text.strip()))  # file.py:Class stays one
         if is_own(name):
-            return cls(f"{name}:{rest[0] if rest else ''}", assignments(rest[1:], name))
+            return cls(name if ":" in name else f"{name}:", assignments(rest, name))
         check_known(name.lower(), SAMPLERS, "sampler")
         return cls(name.lower(), assignments(rest, f"sampler {name}"))
 
@@ -116,8 +129,16 @@ class SamplerSpec:
     @property
     def label(self) -> str:
         name = self.name.partition(":")[2] if is_own(self.name) else self.name.upper()
-        settings = ", ".join(f"{key}={value}" for key, value in self.settings.items())
-        return f"{name} ({settings})" if settings else name
+        return labelled(name, self.settings)
+
+    @property
+    def written(self) -> str:
+        """As :meth:`parse` takes it.
+
+        >>> SamplerSpec("dns", {"candidates": "5"}).written
+        'dns:candidates=5'
+        """
+        return ":".join((self.name, *(f"{key}={value}" for key, value in self.settings.items())))
 
     @property
     def fixed(self) -> set[str]:
@@ -126,6 +147,12 @@ class SamplerSpec:
 
     def with_settings(self, settings: Settings) -> SamplerSpec:
         return SamplerSpec(self.name, {**settings, **self.settings})
+
+
+def labelled(name: str, settings: Settings) -> str:
+    """``DNS (candidates=5)``."""
+    given = ", ".join(f"{key}={value}" for key, value in settings.items())
+    return f"{name} ({given})" if given else name
 
 
 def parse_samplers(text: str) -> list[SamplerSpec]:
@@ -143,7 +170,35 @@ def build_model(name: str, settings: Settings) -> Model:
     model = build(**checked(options, settings, f"model {name}"))
     if isinstance(model, TorchSettings):
         require_torch(f"model {name}")  # before any data is read
+    if isinstance(model, ALS):
+        require_implicit(f"model {name}")
     return model
+
+
+def baseline_specs(text: str) -> dict[str, tuple[str, Settings]]:
+    """``popularity,ease:l2=200`` → label → name and settings.
+
+    >>> baseline_specs("ease:l2=200")
+    {'EASE (l2=200)': ('ease', {'l2': '200'})}
+    """
+    found: dict[str, tuple[str, Settings]] = {}
+    for part in (part.strip() for part in text.split(",")):
+        name, *rest = (piece.strip() for piece in part.split(":"))
+        if not name:
+            continue
+        check_known(name.lower(), BASELINES, "baseline")
+        settings = assignments(rest, f"baseline {name}")
+        label = labelled(name.upper(), settings)
+        if label in found:
+            raise InputError(f"--baselines has {label} twice; give each once, or with other settings")
+        found[label] = name.lower(), settings
+    return found
+
+
+def build_baselines(specs: Mapping[str, tuple[str, Settings]]) -> dict[str, Baseline]:
+    """What :func:`baseline_specs` found, built."""
+    built = {label: build_model(name, settings) for label, (name, settings) in specs.items()}
+    return {label: model for label, model in built.items() if isinstance(model, Baseline)}
 
 
 def with_device(settings: Settings, model: str, device: str | None) -> Settings:

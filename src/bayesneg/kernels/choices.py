@@ -10,7 +10,6 @@ import numpy as np
 from bayesneg.kernels.compiling import kernel
 from bayesneg.kernels.rules import FACTOR_TRIES
 
-BINS = 256  # of the partial sort by rank
 FEW = 16  # up to this many candidates F is counted by plain sweeps, above it by bucketing
 
 
@@ -100,48 +99,6 @@ def choose_most_unbiased(true_negative: np.ndarray) -> int:
 @kernel
 def truncated_rank(uniform: float, scale: float, n: int) -> int:
     return min(int(-scale * np.log1p(uniform * np.expm1(-n / scale))), n - 1)
-
-
-@kernel
-def choose_at_rank(x: np.ndarray, items: np.ndarray, rank: int) -> int:
-    """The item at this rank of the scores x (n_items,), which stand for ``items``; observed ones are NaN.
-
-    Scores fall into bins from high to low, and only the bin that holds the rank is sorted.
-    """
-    high, low = -np.inf, np.inf
-    for score in x:
-        if score > high:
-            high = score
-        if score < low:
-            low = score
-    width = np.float64(high) - np.float64(low)
-    per_width = (BINS - 1) / width if np.isfinite(width) and width > 0 else 0.0
-    sizes = np.zeros(BINS + 1, dtype=np.int64)
-    for score in x:
-        sizes[_bin(score, high, per_width)] += 1
-    wanted, before = 0, 0
-    while wanted < BINS and before + sizes[wanted] <= rank:
-        before += sizes[wanted]
-        wanted += 1
-    if wanted == BINS:
-        return -1  # fewer scores than ranks: some are not numbers
-    places = np.empty(sizes[wanted], dtype=np.int64)
-    found = 0
-    for place in range(len(x)):
-        if _bin(x[place], high, per_width) == wanted:
-            places[found] = place
-            found += 1
-    places = places[np.argsort(items[places])]  # the lower item number first on ties
-    return items[places[np.argsort(-x[places], kind="mergesort")[rank - before]]]
-
-
-@kernel
-def _bin(score: float, high: float, per_width: float) -> int:
-    """0 for the highest scores, BINS − 1 for the lowest, BINS for what is no number; never falls as scores fall."""
-    if np.isnan(score):
-        return BINS
-    position = (np.float64(high) - np.float64(score)) * per_width
-    return int(position) if position < BINS - 1 else BINS - 1
 
 
 @kernel

@@ -70,6 +70,13 @@ def weighted_items(
     return candidates, sizes
 
 
+def looked_up(numbers: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+    """The number (B, m) that a list (n_items,) float64 has for each candidate (B, m); anything in the place of −1."""
+    found = np.empty(candidates.shape, dtype=np.float64)
+    look_up(numbers, candidates, found)
+    return found
+
+
 def _in_parts(fill: Callable[[int, int], None], n_examples: int, m: int, threads: int) -> None:
     """``fill(first, last)`` for parts of the examples, in threads where there is enough for each; the caller is one."""
     threads = max(1, min(threads, n_examples * m // WORTH_A_THREAD))
@@ -197,7 +204,7 @@ def weighted_by_inversion(
 # ------------------------------------------------------------------------------------------------------ entry points
 
 
-def _entry_points(digest: int) -> tuple[Callable[..., None], Callable[..., None]]:
+def _entry_points(digest: int) -> tuple[Callable[..., None], Callable[..., None], Callable[..., None]]:
     @entry_point
     def draw_uniform(users, first, observed, seed, candidates, sizes):  # type: ignore[no-untyped-def]
         """The examples ``first``, ``first`` + 1, … of a batch."""
@@ -247,7 +254,13 @@ def _entry_points(digest: int) -> tuple[Callable[..., None], Callable[..., None]
                 item = weighted_by_inversion(row, indices, mass, row_mass, user, state)
             candidates[b, 0], sizes[b] = item, item >= 0
 
-    return draw_uniform, draw_weighted
+    @entry_point
+    def look_up(numbers, candidates, found):  # type: ignore[no-untyped-def]
+        for b in range(len(candidates) + digest * 0):
+            for k in range(candidates.shape[1]):
+                found[b, k] = numbers[np.uint32(max(candidates[b, k], 0))]
+
+    return draw_uniform, draw_weighted, look_up
 
 
-draw_uniform, draw_weighted = _entry_points(DIGEST)
+draw_uniform, draw_weighted, look_up = _entry_points(DIGEST)

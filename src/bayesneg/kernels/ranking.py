@@ -77,7 +77,7 @@ def _entry_points(digest: int) -> tuple[Any, Any]:
         n_negatives = np.zeros(len(users), dtype=np.int64)
         most_tests = np.max(test_indptr[users + 1] - test_indptr[users])
         test_scores = np.empty(most_tests, dtype=np.float32)
-        desk, levels = desk_for(n_items, k), levels_for(n_items, most_tests)
+        desk, levels = desk_for(n_items, k), levels_for(n_items)
         for row in range(len(users)):
             user, line, x = users[row], scores[row], desk.x
             masked = indices[indptr[user] : indptr[user + 1]]
@@ -90,7 +90,7 @@ def _entry_points(digest: int) -> tuple[Any, Any]:
                 hits[row, rank] = items[row, rank] >= 0 and np.isnan(x[items[row, rank]])
             n_negatives[row] = n_items - len(masked) - n_free
             if counting:
-                wins[row] = count_wins(x[:n_items], masked, test_scores[: len(tests)], n_negatives[row], levels)
+                wins[row] = count_wins(x, test_scores[: len(tests)], n_negatives[row], levels)
         return items, hits, wins, n_negatives
 
     return top_k, judge

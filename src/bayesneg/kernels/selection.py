@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesneg.kernels.compiling import kernel
+from bayesneg.kernels.lanes import list_reaching
 
 LANES = 32
 DEEP = 8
 STRETCH = LANES * DEEP
-COLUMNS = 512  # at most so many maxima are counted; more are folded
+COLUMNS = 6  # for each item wanted, so many maxima are counted; more are folded
 HALVINGS = 24  # of the range in which c is sought; float32 has no more to give
 LOWEST = np.float32(-np.inf)
 
@@ -28,9 +29,9 @@ class Desk(NamedTuple):
 
     x: np.ndarray  # (whole stretches,) float32: the scores of one user, −∞ where masked and beyond the last item
     maxima: np.ndarray  # (n_columns,) float32
-    folded: np.ndarray  # (COLUMNS,) float32
+    folded: np.ndarray  # (whole lanes,) float32
     lanes: np.ndarray  # (LANES,) float32
-    columns: np.ndarray  # (n_columns + 1,) int32, those that reach the cut
+    columns: np.ndarray  # (n_columns and some,) int32, those that reach the cut
     values: np.ndarray  # (room for candidates,) float32
     items: np.ndarray  # (room for candidates,) int32
     ranks: np.ndarray  # (LANES,) int32
@@ -44,9 +45,9 @@ def desk_for(n_items: int, k: int) -> Any:
     return Desk(
         np.full(n_stretches * STRETCH, LOWEST, dtype=np.float32),
         np.empty(n_columns, dtype=np.float32),
-        np.empty(COLUMNS, dtype=np.float32),
+        np.empty(-(-COLUMNS * k // LANES) * LANES, dtype=np.float32),
         np.empty(LANES, dtype=np.float32),
-        np.empty(n_columns + 1, dtype=np.int32),
+        np.empty(n_columns + LANES, dtype=np.int32),
         np.empty(few, dtype=np.float32),
         np.empty(few, dtype=np.int32),
         np.empty(LANES, dtype=np.int32),
@@ -67,7 +68,7 @@ def select(line: np.ndarray, masked: np.ndarray, desk: Any, items: np.ndarray) -
     """The best unmasked ``items`` (k,) of a line that is laid out, best first, −1 where there are fewer than k."""
     _find_maxima(desk.x, desk.maxima)
     counted = desk.maxima
-    if len(desk.maxima) > COLUMNS:
+    if len(desk.maxima) > len(desk.folded):
         _fold(desk.maxima, desk.folded)
         counted = desk.folded
     cut = _cut(counted, desk.lanes, len(items))
@@ -141,10 +142,7 @@ def _count_reaching(maxima: np.ndarray, cut: Any) -> Any:
 @kernel
 def _collect(desk: Any, cut: Any) -> Any:
     """Put every item that reaches the cut on the desk; returns how many, or len(desk.items) if too many."""
-    n_columns = np.uint32(0)
-    for column in range(len(desk.maxima)):
-        desk.columns[n_columns] = column  # without a branch: it is kept only if the next does not overwrite it
-        n_columns += np.uint32(desk.maxima[column] >= cut)
+    n_columns = list_reaching(desk.maxima, cut, desk.columns)
     found, room = np.uint32(0), np.uint32(len(desk.items) - 1)
     for position in range(n_columns):
         reaching = np.uint32(desk.columns[position])

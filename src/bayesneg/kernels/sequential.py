@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
+from bayesneg.kernels.binning import choose_among_many, choose_at_rank
 from bayesneg.kernels.choices import (
+    FEW,
     choose_at_factor_rank,
-    choose_at_rank,
     choose_from_memory,
     choose_highest,
     choose_least_risk,
@@ -41,7 +42,7 @@ from bayesneg.kernels.rules import (
 )
 from bayesneg.kernels.scoring import TILE, Mirror, dot, update_mirror
 from bayesneg.kernels.summaries import items_above, length_of
-from bayesneg.kernels.sweeping import Promising, judge_candidates, most_promising, sweep
+from bayesneg.kernels.sweeping import NOTHING, judge_candidates, most_promising, sweep
 
 
 class Factors(NamedTuple):
@@ -84,6 +85,14 @@ def _take_highest(rule, draws, example, indices, factors, x):  # type: ignore[no
 def _least_risk(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
     candidates = draws.candidates[example.b, : draws.sizes[example.b]]
     priors = draws.priors[example.b, : len(candidates)]
+    if len(candidates) > FEW:
+        n_items, places = len(factors.items), factors.mirror.places.of_items
+        sweep(NOTHING, rule.over, example, factors, x)
+        _, n = list_sizes(rule.over, n_items, example.stop - example.start)
+        x_positive = dot(factors.users[example.user], factors.items[example.positive])
+        return candidates[
+            choose_among_many(x[:n_items], places[candidates], x_positive, n, priors, rule.weight, rule.likelihood)
+        ]
     promising = most_promising(candidates, priors, rule, example, factors, x)
     if sweep(promising, rule.over, example, factors, x):
         return candidates[promising.position]
@@ -114,7 +123,7 @@ def _least_risk_by_summary(rule, draws, example, indices, factors, x):  # type: 
 
 def _most_unbiased(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
     candidates = draws.candidates[example.b, : draws.sizes[example.b]]
-    sweep(Promising(-1, np.inf, np.inf), rule.over, example, factors, x)
+    sweep(NOTHING, rule.over, example, factors, x)
     priors = draws.priors[example.b, : len(candidates)]
     _, true_negative = judge_candidates(candidates, priors, rule, example, factors, x)
     return candidates[choose_most_unbiased(true_negative)]
@@ -122,7 +131,7 @@ def _most_unbiased(rule, draws, example, indices, factors, x):  # type: ignore[n
 
 def _at_score_rank(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
     n = len(factors.items) - (example.stop - example.start)
-    sweep(Promising(-1, np.inf, np.inf), UNOBSERVED, example, factors, x)
+    sweep(NOTHING, UNOBSERVED, example, factors, x)
     rank = truncated_rank(draws.uniforms[example.b, 0], rule.scale, n)
     return choose_at_rank(x[: len(factors.items)], factors.mirror.places.items, rank)
 

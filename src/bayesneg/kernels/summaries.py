@@ -123,27 +123,28 @@ def write_knots(x, highest, lowest, users, vectors, pool, indptr, indices, over_
     Scores are counted in equal bins; a knot lies as deep in its bin as its rank does. Where few bins are filled, as
     when one item scores far above the others, bins with several knots are counted again in finer ones.
     """
-    bins = np.empty(x.shape[1], dtype=np.int32)
-    counts, first = np.empty(BINS, dtype=np.int32), np.empty(BINS + 1, dtype=np.int32)
+    outside = x.shape[1]  # the place of all items that are not in the pool, of no weight and in no bin
+    bins, weights = np.empty(outside + 1, dtype=np.int32), np.append(pool.weights, np.int32(0))
+    counts, first = np.empty(BINS + 1, dtype=np.int32), np.empty(BINS + 1, dtype=np.int32)
     for b in range(len(users)):
-        user, top, row, weights = users[b], highest[b], x[b], pool.weights
+        user, top, row = users[b], highest[b], x[b]
         length, width = length_of(vectors[user]), (top - lowest[b]) / np.float32(BINS - 1)
         per_score = np.float32(1.0) / width
         if not (np.isfinite(width) and np.isfinite(per_score)):  # all scores are equal, or some are no numbers
             knots[user] = top / length
             continue
-        counts[:] = 0
+        counts[:], bins[outside] = 0, BINS
         for place in range(len(row)):
             bins[place] = np.int32((top - row[place]) * per_score)
         for place in range(len(row)):
-            counts[bins[place]] += weights[place]
+            counts[np.uint32(bins[place])] += weights[place]
         if not over_all:
             for observed in range(indptr[user], indptr[user + 1]):
-                place = pool.places[indices[observed]]
-                if place >= 0:
-                    counts[bins[place]] -= weights[place]
-                    bins[place] = -1
-        above, k = 0, 0
+                place = pool.places[np.uint32(indices[observed])]
+                inside = np.uint32(place if place >= 0 else outside)
+                counts[np.uint32(bins[inside])] -= weights[inside]
+                bins[inside] = BINS
+        above, filled, k = 0, 0, 0
         for bin in range(BINS):
             first[bin] = k
             while k < len(ranks) and ranks[k] <= above + counts[bin]:
@@ -151,17 +152,18 @@ def write_knots(x, highest, lowest, users, vectors, pool, indptr, indices, over_
                 knots[user, k] = max(top - (bin + share) * width, lowest[b]) / length
                 k += 1
             above += counts[bin]
+            filled += counts[bin] > 0
         first[BINS] = k
         for rest in range(k, len(ranks)):
             knots[user, rest] = lowest[b] / length
-        if np.count_nonzero(counts) < FEW_BINS:
+        if filled < FEW_BINS:
             spread_knots(row, bins, counts, weights, first, top, width, length, ranks, knots[user])
 
 
 @kernel
 def spread_knots(row, bins, counts, weights, first, top, width, length, ranks, knots):  # type: ignore[no-untyped-def]
     """Place the knots of a bin that has several, ``first`` to the next bin's, by counting in finer bins."""
-    slots, finer = np.full(BINS, -1, dtype=np.int32), np.zeros((KNOTS // 2, BINS), dtype=np.int32)
+    slots, finer = np.full(BINS + 1, -1, dtype=np.int32), np.zeros((KNOTS // 2, BINS), dtype=np.int32)
     per_score = np.float32(1.0) / width
     n_slots = 0
     for bin in range(BINS):
@@ -169,7 +171,7 @@ def spread_knots(row, bins, counts, weights, first, top, width, length, ranks, k
             slots[bin] = n_slots
             n_slots += 1
     for place in range(len(row)):
-        if bins[place] >= 0 and slots[bins[place]] >= 0:
+        if slots[bins[place]] >= 0:
             depth = (top - row[place]) * per_score - np.float32(bins[place])  # from 0 to 1
             finer[slots[bins[place]], max(0, min(int(depth * BINS), BINS - 1))] += weights[place]
     above = 0

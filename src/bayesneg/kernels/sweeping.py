@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesneg.kernels.choices import FEW, count_at_most, info, list_sizes, risk
+from bayesneg.kernels.choices import count_at_most, info, list_sizes, risk
 from bayesneg.kernels.compiling import kernel
 from bayesneg.kernels.likelihoods import counted_unbias, shares_below
 from bayesneg.kernels.scoring import TILE, count_above, dot, rounding, score_tile
@@ -21,6 +21,9 @@ class Promising(NamedTuple):
     position: int  # −1 where nothing can be proved early
     threshold: float  # an item counts as above only beyond rounding
     above_needed: float
+
+
+NOTHING = Promising(-1, np.inf, np.inf)
 
 
 @kernel
@@ -48,15 +51,15 @@ def most_promising(candidates, priors, rule, example, factors, x):  # type: igno
             second = bound
     if len(candidates) == 1:
         return Promising(0, -np.inf, -1.0)
-    if len(candidates) > FEW or best < 0 or not noise < 1e-3:
-        return Promising(-1, np.inf, np.inf)
+    if best < 0 or not noise < 1e-3:
+        return NOTHING
     gain, p = info(x_positive, x[best]), priors[best]
     if gain == 0.0:
-        return Promising(-1, np.inf, np.inf)
+        return NOTHING
     target = second - np.abs(second) * (8.0 * noise + 1e-9) - 1e-12 * (1.0 + rule.weight)
     unbias_needed = (1.0 - target / gain) / (1.0 + rule.weight)
     if not unbias_needed < 1.0:
-        return Promising(-1, np.inf, np.inf)
+        return NOTHING
     if unbias_needed <= 0.0:
         return Promising(best, -np.inf, -1.0)  # it wins at any F
     odds = unbias_needed * p

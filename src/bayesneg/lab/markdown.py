@@ -34,7 +34,7 @@ def about(study: Study) -> str:
     """How many runs stand behind the table, and how many of its numbers are near the paper's."""
     seeds = " or ".join(map(str, study.seeds))
     compared = [value for line in study.lines for value in line.compared]
-    near = sum(value.is_near for value in compared)
+    near = sum(line.n_near for line in study.lines)
     share = f" {near} of {len(compared)} numbers within {NEAR:g} of the paper." if compared else ""
     seeing = [line.label for line in study.lines if line.uses_test_labels]
     beware = f" {', '.join(seeing)}: sees the test labels, an upper bound and no fair competitor." if seeing else ""

@@ -31,7 +31,8 @@ from bayesneg.models.torch_settings import require_torch
 from bayesneg.runs import ledger
 from bayesneg.runs.folder import write_whole
 
-TABLES: Final = ("table2", "table3", "table4", "readings")
+READINGS: Final = ("readings", "readings-ml-1m", "readings-lightgcn")
+TABLES: Final = ("table2", "table3", "table4", *READINGS)
 THEORY: Final[dict[str, Draw]] = {"fig2": theoretical_densities, "fig3": unbias_surface}  # no run is needed
 DRAWN: Final[dict[str, Callable[[Study], Draw]]] = {
     "fig1": score_densities,

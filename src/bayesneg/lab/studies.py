@@ -51,6 +51,7 @@ class Line:
     row: Row
     runs: tuple[RunRecord, ...]
     values: Mapping[str, Beside]
+    beside: str  # the published row: table2/BNS
 
     @property
     def label(self) -> str:
@@ -64,6 +65,11 @@ class Line:
     def compared(self) -> list[Beside]:
         """The values that have a published number."""
         return [value for value in self.values.values() if not math.isnan(value.difference)]
+
+    @property
+    def n_near(self) -> int:
+        """How many of these lie within 0.01 of it."""
+        return sum(value.is_near for value in self.compared)
 
 
 @dataclass(frozen=True)
@@ -107,6 +113,7 @@ def studies(name: str, recipe: Recipe, cells: Sequence[Cell], found: Mapping[str
 
 def _line(name: str, row: Row, place: tuple[str, str, str], runs: Iterable[RunRecord]) -> Line:
     group = Group(row.label, tuple(runs))
-    paper = published(row.paper or f"{name}/{row.label}", place[0], place[1])
+    beside = row.paper or f"{name}/{row.label}"
+    paper = published(beside, place[0], place[1])
     values = {key: Beside(final_estimate(group, key), paper.get(key, math.nan)) for key in METRICS}
-    return Line(row, group.runs, values)
+    return Line(row, group.runs, values, beside)

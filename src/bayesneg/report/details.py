@@ -94,7 +94,9 @@ def _sentence(text: str) -> str:
 
 def epoch_choice(runs: Sequence[RunRecord]) -> str:
     """Which epoch the numbers are of, and who chose it."""
-    epochs = sorted({run.reported_epoch for run in runs})
+    epochs = sorted({run.reported_epoch for run in runs if not run.is_baseline})
+    if not epochs:
+        return "solved at once, without epochs"
     which = f"epoch {epochs[0]}" if len(epochs) == 1 else f"epochs {epochs[0]} to {epochs[-1]}"
     choices = {run.select for run in runs}
     if choices == {"last"}:

@@ -21,24 +21,24 @@ def result_figures(groups: Sequence[Group], key: str | None, *, prefix: str) -> 
         yield _final(groups, key, prefix=f"{prefix}-final")
     better = " Higher is better." if is_better_higher(key) else ""
     yield from _curve(groups, _recorded(groups, key), f"On the test part.{better}", prefix=prefix)
-    timed = [member for member in groups if is_number(median_seconds(member))]
+    timed = [member for member in groups if is_number(median_seconds(member)) and not member.is_baseline]
     if len(timed) > 1:
         yield _cost(timed, key, prefix=f"{prefix}-cost")
 
 
 def _cost(groups: Sequence[Group], key: str, *, prefix: str) -> Markup:
-    ends = _listed((member.marked_name, final_estimate(member, key).mean, median_seconds(member)) for member in groups)
+    ends = listed((member.marked_name, final_estimate(member, key).mean, median_seconds(member)) for member in groups)
     name = f"{metric_name(key)} against training time"
     caption = "Further up recommends better, further left trains faster. Seconds depend on the machine."
-    return _figure(plots.cost_map(groups, key, prefix=prefix), prefix, name, caption, ends)
+    return figure(plots.cost_map(groups, key, prefix=prefix), prefix, name, caption, ends)
 
 
 def _final(groups: Sequence[Group], key: str, *, prefix: str) -> Markup:
-    ends = _listed((member.marked_name, final_estimate(member, key).mean) for member in groups)
+    ends = listed((member.marked_name, final_estimate(member, key).mean) for member in groups)
     several = any(len(member.runs) > 1 for member in groups)
     better = " Further right is better." if is_better_higher(key) else ""
     caption = f"Mean and 95% interval.{better}{' Strokes: the single seeds.' if several else ''}"
-    return _figure(plots.dots(groups, key, prefix=prefix), prefix, f"Final {metric_name(key)}", caption, ends)
+    return figure(plots.dots(groups, key, prefix=prefix), prefix, f"Final {metric_name(key)}", caption, ends)
 
 
 def validation_figures(groups: Sequence[Group], key: str | None, *, prefix: str) -> Iterator[Markup]:
@@ -58,8 +58,8 @@ def quality_figures(groups: Sequence[Group], *, prefix: str) -> Iterator[Markup]
     yield from _curve(groups, "inf", inf, prefix=prefix)
     placed = [member for member in groups if is_number(_last(member, "tnr")) and is_number(_last(member, "inf"))]
     if len(placed) > 1:
-        ends = _listed((member.marked_name, _last(member, "tnr"), _last(member, "inf")) for member in groups)
-        yield _figure(
+        ends = listed((member.marked_name, _last(member, "tnr"), _last(member, "inf")) for member in groups)
+        yield figure(
             plots.quality_map(groups, prefix=f"{prefix}-map"),
             f"{prefix}-map",
             "TNR against INF",
@@ -75,12 +75,13 @@ def _curve(
         return
     name = {"tnr_true": "True TNR"}.get(key, metric_name(key))
     slug = prefix + re.sub(r"\W*(\w+)", r"-\1", base_of(key))
-    ends = _listed((member.marked_name, _last(member, key)) for member in groups)
+    ends = listed((member.marked_name, _last(member, key)) for member in groups)
     svg = plots.curves(groups, key, prefix=slug, name=name, expected=expected)
-    yield _figure(svg, slug, f"{name} over epochs", caption, ends)
+    yield figure(svg, slug, f"{name} over epochs", caption, ends)
 
 
-def _figure(svg: str, slug: str, title: str, caption: str, ends: str) -> Markup:
+def figure(svg: str, slug: str, title: str, caption: str, ends: str) -> Markup:
+    """A drawing with its title, a caption, and a description that ends in the numbers."""
     named = (
         element("title", {"id": f"{slug}-title"}, title),
         element("desc", {"id": f"{slug}-desc"}, f"{caption} At the end: {ends}."),
@@ -103,7 +104,7 @@ def _last(member: Group, key: str) -> float:
     return estimate(run.last(key) for run in member.runs).mean
 
 
-def _listed(ends: Iterator[tuple[str, *tuple[float, ...]]]) -> str:
+def listed(ends: Iterator[tuple[str, *tuple[float, ...]]]) -> str:
     """``RNS 0.3950; BNS 0.4170``; only what was measured."""
     measured = [(name, values) for name, *values in ends if all(map(is_number, values))]
     return "; ".join(f"{name} {' and '.join(map(number, values))}" for name, values in measured)

@@ -6,22 +6,18 @@ sorts tables. matplotlib is imported when a report is rendered, not before.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from bayesneg.errors import InputError
 from bayesneg.report import tables
-from bayesneg.report.assets import SCRIPT, STYLE
 from bayesneg.report.details import details, epoch_choice
 from bayesneg.report.finding import finding
 from bayesneg.report.glossary import glossary
-from bayesneg.report.markup import Markup, element, fold, section
+from bayesneg.report.markup import Markup, element, fold, grid, section
 from bayesneg.report.names import base_of, counted, cutoff, joined, primary_key
 from bayesneg.report.notes import notes
+from bayesneg.report.pages import page, write_page
 from bayesneg.report.runs import group, studies
 from bayesneg.report.summary import final_keys, summarise
 from bayesneg.runs.record import RunRecord, is_number
@@ -34,21 +30,7 @@ def write_report(
     records: Sequence[RunRecord], path: str | Path, *, title: str | None = None, first: First | None = None
 ) -> Path:
     """Render and write the report; a reader never sees half a file. Returns the path."""
-    target = Path(path)
-    if target.is_dir():
-        raise InputError(f"{target} is a folder; name a file in it, such as {target / 'report.html'}")
-    text = render(records, title=title, first=first)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, unfinished = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        Path(unfinished).chmod(0o644)
-        Path(unfinished).replace(target)
-    except BaseException:
-        Path(unfinished).unlink(missing_ok=True)
-        raise
-    return target
+    return write_page(render(records, title=title, first=first), path)
 
 
 def render(records: Sequence[RunRecord], *, title: str | None = None, first: First | None = None) -> str:
@@ -69,9 +51,7 @@ def render(records: Sequence[RunRecord], *, title: str | None = None, first: Fir
             *_study(runs, prefix=_name(place), of=f": {dataset}" if len(found) > 1 else ""),
         )
     ]
-    main = element("main", {}, _header(heading, found), *sections, glossary(records), details(found), _footer(records))
-    page = element("html", {"lang": "en"}, _head(heading), element("body", {}, main, _script()))
-    return f"<!doctype html>\n{page}\n"
+    return page(heading, _header(heading, found), *sections, glossary(records), details(found), _footer(records))
 
 
 def _name(place: int) -> str:
@@ -90,24 +70,6 @@ def _title(found: Mapping[str, Sequence[RunRecord]]) -> str:
     samplers = list(dict.fromkeys(member.name for runs in found.values() for member in group(runs)))
     who = joined(samplers) if len(samplers) <= 6 else counted(len(samplers), "sampler")
     return f"{who} on {joined(found)}"
-
-
-def _head(title: str) -> Markup:
-    digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    return element(
-        "head",
-        {},
-        element("meta", {"charset": "utf-8"}),
-        element("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
-        element("meta", {"http-equiv": "Content-Security-Policy", "content": policy}),
-        element("title", {}, title),
-        element("style", {}, Markup(STYLE)),
-    )
-
-
-def _script() -> Markup:
-    return element("script", {}, Markup(SCRIPT))
 
 
 def _header(title: str, found: Mapping[str, Sequence[RunRecord]]) -> Markup:
@@ -149,12 +111,12 @@ def _study(runs: Sequence[RunRecord], *, prefix: str, of: str) -> Iterator[Marku
         yield section(f"{'Comparison' if len(groups) > 1 else 'Result'}{of}", *parts)
     if results := list(figures.result_figures(groups, key, prefix=prefix)):
         on_validation = list(figures.validation_figures(groups, key, prefix=prefix))
-        folded = [fold("The same on validation", _grid(*on_validation))] if on_validation else []
-        yield section(f"Recommendation quality{of}", _grid(*results), *folded)
+        folded = [fold("The same on validation", grid(*on_validation))] if on_validation else []
+        yield section(f"Recommendation quality{of}", grid(*results), *folded)
     quality = tables.quality(groups)
     if quality:
         drawn = figures.quality_figures(groups, prefix=prefix)
-        yield section(f"Quality of the sampled negatives{of}", quality, _grid(*drawn))
+        yield section(f"Quality of the sampled negatives{of}", quality, grid(*drawn))
 
 
 def _split_keys(keys: Sequence[str], primary: str | None) -> tuple[list[str], list[str]]:
@@ -162,10 +124,6 @@ def _split_keys(keys: Sequence[str], primary: str | None) -> tuple[list[str], li
     k = cutoff(primary) if primary else None
     leading = [key for key in keys if cutoff(key) in (k, None) and (base_of(key) in _LEADING or key == primary)]
     return leading, [key for key in keys if key not in leading]
-
-
-def _grid(*figures: Markup) -> Markup:
-    return element("div", {"class": "figures"}, *figures)
 
 
 def _footer(records: Sequence[RunRecord]) -> Markup:

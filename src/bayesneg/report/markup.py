@@ -38,3 +38,8 @@ def section(heading: str, *parts: Markup) -> Markup:
 def fold(summary: str, *parts: Markup) -> Markup:
     """Parts that open on a click or a key."""
     return element("details", {}, element("summary", {}, summary), *parts)
+
+
+def grid(*figures: Markup) -> Markup:
+    """Figures side by side, as many as fit."""
+    return element("div", {"class": "figures"}, *figures)

@@ -25,8 +25,9 @@ def _oracles(groups: Sequence[Group]) -> Iterator[str]:
 
 def _unlike(groups: Sequence[Group]) -> Iterator[str]:
     """Ways in which the groups differ besides their sampler."""
-    if _differ(groups, lambda run: len(run.epochs)):
-        lengths = joined(f"{member.name} {len(member.runs[0].epochs)}" for member in groups)
+    trained = [member for member in groups if not member.is_baseline]
+    if _differ(trained, lambda run: len(run.epochs)):
+        lengths = joined(f"{member.name} {len(member.runs[0].epochs)}" for member in trained)
         yield f"Trained for different numbers of epochs: {lengths}."
     if _differ(groups, lambda run: run.select):
         yield "Some runs report their last epoch, others the best on validation: compare with care."

@@ -49,6 +49,11 @@ class Curve:
         table = np.array([[values[epoch] for epoch in shared] for values in series])  # (seeds, E)
         return cls(np.array(shared), table.mean(axis=0), table.min(axis=0), table.max(axis=0))
 
+    def throughout(self, epochs: Sequence[int]) -> Curve:
+        """A baseline's single value, level from the first to the last of ``epochs``."""
+        ends = np.array([min(epochs), max(epochs)])
+        return Curve(ends, *(np.repeat(values[-1], 2) for values in (self.mean, self.low, self.high)))
+
 
 class EndLabel(NamedTuple):
     x: float
@@ -68,15 +73,18 @@ def curves(
 
     def draw(axes: Axes) -> None:
         labels, shown = [], []
+        epochs = [epoch for member in groups for run in member.runs for epoch in run.at_epochs(key)]
         for place, member in enumerate(groups):
             curve = Curve.of(member, key)
             if curve is None:
                 continue
+            if member.is_baseline:
+                curve = curve.throughout(epochs)
             shown.append(curve)
             every = max(1, len(curve.epochs) // 6)
-            axes.fill_between(curve.epochs, curve.low, curve.high, color=_colour(place), alpha=0.18, linewidth=0)
+            axes.fill_between(curve.epochs, curve.low, curve.high, color=colour(place), alpha=0.18, linewidth=0)
             axes.plot(curve.epochs, curve.mean, **look(place), markevery=(place % every, every))
-            labels.append(EndLabel(curve.epochs[-1], curve.mean[-1], member.marked_name, _colour(place)))
+            labels.append(EndLabel(curve.epochs[-1], curve.mean[-1], member.marked_name, colour(place)))
         reference = _pooled(groups, expected) if expected else None
         if reference is not None:
             shown.append(reference)
@@ -85,9 +93,9 @@ def curves(
         axes.set_ylim(*_frame(shown))
         axes.set_xlabel("epoch")
         axes.set_ylabel(name or metric_name(key))
-        axes.xaxis.set_major_locator(_ticks(integer=True))
-        axes.yaxis.set_major_locator(_ticks())
-        _label_ends(axes, labels)
+        axes.xaxis.set_major_locator(ticks(integer=True))
+        axes.yaxis.set_major_locator(ticks())
+        label_ends(axes, labels)
 
     return svg(draw, prefix)
 
@@ -104,16 +112,16 @@ def quality_map(groups: Sequence[Group], *, prefix: str, tail: int = 5) -> str:
             if not len(points):
                 continue
             x, y = points.mean(axis=0)
-            look: dict[str, Any] = {"color": _colour(place), "marker": _marker(place), "linestyle": "none"}
+            look: dict[str, Any] = {"color": colour(place), "marker": marker(place), "linestyle": "none"}
             if len(points) > 1:
                 axes.plot(*points.T, **look, markersize=3.5, alpha=0.55)
             axes.plot([x], [y], **look, markersize=9, markeredgecolor="white", markeredgewidth=0.8)
-            labels.append(EndLabel(x, y, member.marked_name, _colour(place)))
-        _label_ends(axes, labels)
+            labels.append(EndLabel(x, y, member.marked_name, colour(place)))
+        label_ends(axes, labels)
         axes.set_xlabel("TNR: share of true negatives among those sampled")
         axes.set_ylabel("INF: mean gradient magnitude")
-        axes.xaxis.set_major_locator(_ticks())
-        axes.yaxis.set_major_locator(_ticks())
+        axes.xaxis.set_major_locator(ticks())
+        axes.yaxis.set_major_locator(ticks())
 
     return svg(draw, prefix)
 
@@ -129,15 +137,15 @@ def cost_map(groups: Sequence[Group], key: str, *, prefix: str) -> str:
             x, y = median_seconds(member), final_estimate(member, key)
             if not np.isfinite([x, y.mean]).all():
                 continue
-            colour = _colour(place)
+            own = colour(place)
             if y.has_interval:
-                axes.plot([x, x], [y.low, y.high], color=colour, linewidth=1.6)
-            axes.plot([x], [y.mean], color=colour, marker=_marker(place), markersize=9, markeredgecolor="white")
-            labels.append(EndLabel(x, y.mean, member.marked_name, colour))
-        _label_ends(axes, labels)
+                axes.plot([x, x], [y.low, y.high], color=own, linewidth=1.6)
+            axes.plot([x], [y.mean], color=own, marker=marker(place), markersize=9, markeredgecolor="white")
+            labels.append(EndLabel(x, y.mean, member.marked_name, own))
+        label_ends(axes, labels)
         axes.set_xlabel("seconds per epoch (median, log scale)")
         axes.set_ylabel(metric_name(key))
-        axes.yaxis.set_major_locator(_ticks())
+        axes.yaxis.set_major_locator(ticks())
         axes.xaxis.set_major_formatter(ScalarFormatter())
 
     return svg(draw, prefix)
@@ -153,20 +161,20 @@ def dots(groups: Sequence[Group], key: str, *, prefix: str) -> str:
                 continue
             seeds = [final_value(run, key) for run in member.runs]
             if len(seeds) > 1:
-                axes.plot(seeds, np.full(len(seeds), place + 0.22), "|", color=_colour(place), markersize=7)
+                axes.plot(seeds, np.full(len(seeds), place + 0.22), "|", color=colour(place), markersize=7)
             if value.has_interval:
-                axes.plot([value.low, value.high], [place, place], color=_colour(place), linewidth=2.2)
-            axes.plot([value.mean], [place], color=_colour(place), marker=_marker(place), markersize=8)
+                axes.plot([value.low, value.high], [place, place], color=colour(place), linewidth=2.2)
+            axes.plot([value.mean], [place], color=colour(place), marker=marker(place), markersize=8)
             name_at = axes.get_yaxis_transform()  # x in axes' widths, y in rows
             name = textwrap.shorten(member.marked_name, 64, placeholder="…")
-            text = axes.text(0, place - 0.36, name, transform=name_at, va="center", color=_colour(place))
+            text = axes.text(0, place - 0.36, name, transform=name_at, va="center", color=colour(place))
             text.set_in_layout(False)  # a long name may leave the axes; they keep their width
         axes.set_yticks([])
         axes.set_ylim(len(groups) - 0.5, -0.7)
         axes.spines["left"].set_visible(False)
         axes.margins(x=0.12)
         axes.set_xlabel(metric_name(key))
-        axes.xaxis.set_major_locator(_ticks())
+        axes.xaxis.set_major_locator(ticks())
 
     return svg(draw, prefix, height=0.6 + 0.62 * max(2, len(groups)))
 
@@ -198,25 +206,25 @@ def _span(bands: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[float, float]
     return min(float(low.min()) for low, _ in bands), max(float(high.max()) for _, high in bands)
 
 
-def _colour(place: int) -> str:
+def colour(place: int) -> str:
     return COLOURS[place % len(COLOURS)]
 
 
-def _marker(place: int) -> str:
+def marker(place: int) -> str:
     return MARKERS[place % len(MARKERS)]
 
 
-def _ticks(*, integer: bool = False) -> MaxNLocator:
+def ticks(*, integer: bool = False) -> MaxNLocator:
     return MaxNLocator(nbins=5, steps=[1, 2, 5, 10], integer=integer)
 
 
 def look(place: int) -> dict[str, Any]:
     """How the lines of a figure differ, in colour and without."""
     return {
-        "color": _colour(place),
+        "color": colour(place),
         "linestyle": DASHES[place % len(DASHES)],
         "linewidth": 1.7,
-        "marker": _marker(place),
+        "marker": marker(place),
         "markersize": 4.5,
     }
 
@@ -225,13 +233,13 @@ def _wrapped(name: str, width: int = 22) -> str:
     return "\n".join(textwrap.wrap(name, width, max_lines=4, placeholder="…"))
 
 
-def _label_ends(axes: Axes, labels: Sequence[EndLabel]) -> None:
+def label_ends(axes: Axes, labels: Sequence[EndLabel]) -> None:
     """Write each name to the right of its line's end, moved up or down until no two overlap."""
     axes.autoscale_view()
-    bottom, top = axes.get_ylim()
+    in_axes = axes.transScale + axes.transLimits  # linear or logarithmic
     ordered = sorted(labels, key=lambda label: label.y)
     heights = [0.08 * (1 + _wrapped(label.name).count("\n")) for label in ordered]  # in axes' heights
-    centres = _spread([(label.y - bottom) / (top - bottom) for label in ordered], heights)
+    centres = _spread([float(in_axes.transform((label.x, label.y))[1]) for label in ordered], heights)
     for label, centre in zip(ordered, centres, strict=True):
         line = {"arrowstyle": "-", "color": label.colour, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 3}
         axes.annotate(

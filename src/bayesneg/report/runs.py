@@ -27,6 +27,10 @@ class Group:
         return any(run.uses_test_labels for run in self.runs)
 
     @property
+    def is_baseline(self) -> bool:
+        return all(run.is_baseline for run in self.runs)
+
+    @property
     def seeds(self) -> tuple[int, ...]:
         return tuple(run.seed for run in self.runs)
 
@@ -52,10 +56,11 @@ def group(runs: Sequence[RunRecord]) -> list[Group]:
     """
     if len(studies(runs)) > 1:
         raise InputError(f"runs of several datasets cannot be compared: {', '.join(studies(runs))}; see studies()")
-    several_models = len({run.model for run in runs}) > 1
+    several_models = len({run.model for run in runs if not run.is_baseline}) > 1
     found: dict[tuple[str, int], list[RunRecord]] = {}
     for run in runs:
-        name = f"{run.label} · {run.model}" if several_models and run.model else run.label
+        named = several_models and run.model and not run.is_baseline
+        name = f"{run.label} · {run.model}" if named else run.label
         place = 1
         while any(other.seed == run.seed for other in found.get((name, place), ())):
             place += 1

@@ -82,15 +82,16 @@ def comparison_caption(rows: Sequence[Row]) -> str:
 
 
 def quality(groups: Sequence[Group]) -> Markup | None:
-    """How good the sampled negatives were at the last epoch; None where no run recorded it."""
+    """How good the sampled negatives were at the last epoch, baselines left out; None where no run recorded it."""
+    groups = [member for member in groups if not member.is_baseline]
     measured = {key: [estimate(run.last(key) for run in member.runs) for member in groups] for key in QUALITY}
     keys = [key for key, column in measured.items() if any(is_number(value.mean) for value in column)]
     if not keys:
         return None
     rows = [
         [
-            _group_name(member),
-            *(_estimate(measured[key][place], plain="uniform" in key) for key in keys),
+            group_cell(member),
+            *(estimate_cell(measured[key][place], plain="uniform" in key) for key in keys),
             _skipped(member),
             _seconds(member),
         ]
@@ -110,10 +111,10 @@ def every_run(groups: Sequence[Group], keys: Sequence[str]) -> Markup:
     """The final numbers of each run, unaveraged."""
     rows = [
         [
-            _group_name(member),
+            group_cell(member),
             Cell(str(run.seed), str(run.seed)),
             Cell(str(run.reported_epoch), str(run.reported_epoch)),
-            *(_number(final_value(run, key)) for key in keys),
+            *(number_cell(final_value(run, key)) for key in keys),
         ]
         for member in groups
         for run in member.runs
@@ -136,7 +137,7 @@ def _name(row: Row) -> Cell:
     return _named(row.label, row.n_seeds, row.uses_test_labels)
 
 
-def _group_name(member: Group) -> Cell:
+def group_cell(member: Group) -> Cell:
     return _named(member.name, 0, member.uses_test_labels)
 
 
@@ -147,7 +148,7 @@ def _named(name: str, n_seeds: int, uses_test_labels: bool) -> Cell:
 
 
 def _value(row: Row, key: str) -> Cell:
-    cell = _estimate(row.values[key])
+    cell = estimate_cell(row.values[key])
     if key in row.best:
         cell = cell._replace(style="best")
     gap = row.differences.get(key)
@@ -156,7 +157,7 @@ def _value(row: Row, key: str) -> Cell:
     return cell._replace(content=join(cell.content, _difference(gap, decimals(row.values[key].mean))))
 
 
-def _estimate(value: Estimate, *, plain: bool = False) -> Cell:
+def estimate_cell(value: Estimate, *, plain: bool = False) -> Cell:
     """Mean ± half-width; ``plain`` leaves out the latter, for what no sampler changes."""
     if not is_number(value.mean):
         return Cell(NOTHING)
@@ -179,7 +180,7 @@ def _difference(gap: Estimate, digits: int) -> Markup:
     )
 
 
-def _number(value: float) -> Cell:
+def number_cell(value: float) -> Cell:
     return Cell(number(value), repr(float(value))) if is_number(value) else Cell(NOTHING)
 
 

@@ -4,7 +4,8 @@ run.json              label, model, sampler, seed, split, data facts and fingerp
 epochs.jsonl          one line per epoch, appended as training goes
 metrics.json          test metrics of the reported epoch, with intervals over users
 per_user.parquet      the same, one row per user
-weights.safetensors   user and item vectors of the reported epoch, or a score model's parameters
+weights.safetensors   user and item vectors of the reported epoch, an item model's weights, or a score model's
+                      parameters
 users.parquet, items.parquet, split.parquet
                       raw identifiers by dense number, and every pair with its part
 checkpoint.safetensors

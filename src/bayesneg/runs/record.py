@@ -51,6 +51,11 @@ class RunRecord:
         if self.select not in ("last", "best"):
             raise InputError(f"select must be 'last' or 'best', got {self.select!r}")
 
+    @property
+    def is_baseline(self) -> bool:
+        """Whether the model needed no negatives, so that there is no sampler to judge."""
+        return "sampler" in self.spec and self.spec["sampler"] is None
+
     def at_epochs(self, key: str) -> dict[int, float]:
         """Epoch → value, for the epochs at which ``key`` was recorded as a finite number."""
         return {int(line["epoch"]): float(line[key]) for line in self.epochs if is_number(line.get(key))}
@@ -93,6 +98,8 @@ def describe(value: Any) -> Any:
         return f"array {value.shape} sha256 {hashlib.sha256(content).hexdigest()[:16]}"
     if value is None or isinstance(value, PLAIN):
         return value
+    if isinstance(value, list | tuple):
+        return [describe(item) for item in value]
     if isinstance(value, FunctionType | BuiltinFunctionType | type):
         return f"{value.__module__}.{value.__qualname__}"
     own = {key: item for key, item in getattr(value, "__dict__", {}).items() if isinstance(item, PLAIN)}
@@ -120,6 +127,8 @@ def _text(value: Any) -> str:
         return settings_text(value)
     if isinstance(value, FunctionType | BuiltinFunctionType):
         return value.__qualname__
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_text, value))}]"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -13,13 +13,12 @@ from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.evaluation import ranking
 from bayesneg.evaluation.results import Report
-from bayesneg.interfaces import Learner, Scorer
-from bayesneg.models.embedding import EmbeddingScorer
+from bayesneg.interfaces import Scorer
+from bayesneg.models.stored import scorer_from, weights_of
 from bayesneg.runs import folder as files
 from bayesneg.runs.record import RunRecord
 
 CUTOFFS = (5, 10, 20)
-PARAMETER = "parameter."  # before the name of each, where a model has no vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,16 +51,9 @@ class Run:
 
     def save_result(self, target: Path, report: Report) -> None:
         """The weights and metrics of the reported epoch; the metrics come last and mark the run as finished."""
-        files.write_arrays(target / files.WEIGHTS, self._weights())
+        files.write_arrays(target / files.WEIGHTS, weights_of(self.scorer))
         files.write_whole(target / files.PER_USER, report.per_user.write_parquet)
         files.write_json(target / files.METRICS, {"reported_epoch": self.record.reported_epoch, **report.to_dict()})
-
-    def _weights(self) -> dict[str, np.ndarray]:
-        if isinstance(self.scorer, EmbeddingScorer):
-            return {"users": self.scorer.users, "items": self.scorer.items}
-        if isinstance(self.scorer, Learner):  # it gives scores and no vectors: its parameters are what there is
-            return {f"{PARAMETER}{key}": array for key, array in self.scorer.state_dict().items()}
-        return {}
 
 
 def load_run(path: str | Path) -> Run:
@@ -71,12 +63,13 @@ def load_run(path: str | Path) -> Run:
         record = files.read_record(source)
         split = files.read_split(source, name=record.dataset, how=str(record.data.get("split", "given")))
         arrays = files.read_arrays(source / files.WEIGHTS)
-    if not {"users", "items"} <= arrays.keys():
+    scorer = scorer_from(arrays, split.train)
+    if scorer is None:
         raise InputError(
             f"{source}: the model gives scores and no vectors, and cannot be made again from its folder; its "
             f"parameters are in {files.WEIGHTS}, and bayesneg report reads everything else"
         )
-    return Run(EmbeddingScorer(arrays["users"], arrays["items"]), split, record)
+    return Run(scorer, split, record)
 
 
 def with_result(record: RunRecord, report: Report) -> RunRecord:

@@ -13,6 +13,7 @@ judges it.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, Self
@@ -34,6 +35,7 @@ from bayesneg.kernels.rules import (
     Population,
 )
 from bayesneg.kernels.rules import Likelihood as Form
+from bayesneg.sampling.belief import believed_unbias
 from bayesneg.sampling.candidates import (
     UniformDraw,
     candidate_count,
@@ -86,6 +88,9 @@ class _PosteriorSampler(RuleSampler):
                 "set likelihood='flat' with it"
             )
 
+    @abstractmethod
+    def rule(self, batch: Batch) -> LeastRisk | LeastRiskBySummary | MostUnbiased: ...
+
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> Self:
         prior = as_prior(self.prior).fit(train)
         return replace(self, prior=prior, likelihood=as_likelihood(self.likelihood).fit(train, prior, rng=rng))
@@ -126,6 +131,10 @@ class _PosteriorSampler(RuleSampler):
     def form(self) -> Form:
         """The step from what is counted to F, as a rule has it."""
         return as_likelihood(self.likelihood).form()
+
+    def unbias(self, batch: Batch, items: np.ndarray) -> np.ndarray:
+        probabilities = probabilities_of(as_prior(self.prior), batch.users, items)
+        return believed_unbias(self.rule(batch), batch, items, probabilities)
 
     @property
     def population(self) -> Population:

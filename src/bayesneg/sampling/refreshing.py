@@ -16,8 +16,8 @@ from bayesneg.checks import number, whole
 from bayesneg.interfaces import Batch, Embeddings
 from bayesneg.kernels.rules import LeastRiskBySummary, Likelihood, Population
 
-SCORES = 1 << 20  # held at once while summaries are made
-LEAST_POOL, POOL_SHARE = 256, 1024
+SCORES = 1 << 17  # held at once while summaries are made: they stay in the cache
+LEAST_POOL, POOL_SHARE = 160, 1024
 WORTH_A_THREAD = 256  # users
 
 
@@ -26,10 +26,10 @@ class Refresh:
     """``moved``: the share of its length by which a user's vector may move before its summary is made anew.
 
     ``pool``: so many items, those that can score highest, are all looked at, and fewer and fewer of the others; one in
-    1,024 items, but at least 256, unless given.
+    1,024 items, but at least 160, unless given.
     """
 
-    moved: float = 0.07
+    moved: float = 0.12
     pool: int | None = None
 
     def __post_init__(self) -> None:

@@ -85,6 +85,9 @@ class WarmStart(RuleSampler):
             drawn = sampler.kept_out(drawn, batch)
         return drawn
 
+    def unbias(self, batch: Batch, items: np.ndarray) -> np.ndarray | None:
+        return self._at(batch.epoch).unbias(batch, items)
+
     def end_epoch(self, epoch: int, scorer: Scorer) -> None:
         for sampler in self._both():
             sampler.end_epoch(epoch, scorer)

@@ -10,6 +10,7 @@ import numpy as np
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Prior
+from bayesneg.kernels.labels import contains
 
 MOST_GROUPS = 1000  # the table of a group prior has a row for each
 
@@ -44,7 +45,7 @@ class PopularityPrior(Prior):
         return ItemPrior(train.popularity / len(train))
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        raise _unfitted(self)
+        raise unfitted(self)
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class FlatPrior(Prior):
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         if self.value is None:
-            raise _unfitted(self)
+            raise unfitted(self)
         return np.full(np.broadcast_shapes(np.shape(users), np.shape(items)), self.value)
 
 
@@ -79,25 +80,14 @@ class GroupPrior(Prior):
     table: np.ndarray | None = field(default=None, repr=False, compare=False)  # (n_groups, n_items)
 
     def fit(self, train: Interactions) -> GroupPrior:
-        if self.column not in train.user_columns:
-            known = ", ".join(train.user_columns) or "none"
-            raise InputError(f"the data has no user column {self.column!r} to group by; it has: {known}")
-        values = np.array([str(value) for value in train.user_columns[self.column].tolist()])
-        _, groups = np.unique(values, return_inverse=True)
-        if groups.max() + 1 > MOST_GROUPS:
-            raise InputError(
-                f"the user column {self.column!r} has {groups.max() + 1:,} different values; a group prior needs few "
-                f"groups, at most {MOST_GROUPS:,}"
-            )
-        cells = groups[train.users] * train.n_items + train.indices
-        counts = np.bincount(cells, minlength=(groups.max() + 1) * train.n_items).reshape(-1, train.n_items)
+        groups, counts = group_counts(train, self.column)
         deviation = (counts - counts.mean(axis=0)) / np.maximum(counts.max(axis=0), 1)
         table = np.clip(train.popularity / len(train) * (1.0 + deviation), 0.0, 1.0)
         return replace(self, groups=groups, table=table)
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         if self.groups is None or self.table is None:
-            raise _unfitted(self)
+            raise unfitted(self)
         return self.table[self.groups[users], items]
 
 
@@ -113,7 +103,10 @@ class OraclePrior(Prior):
         checked(np.array([self.positive, self.negative]), (2,))
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        return np.where(self.labels.contains(users, items), self.positive, self.negative)
+        users, items = np.broadcast_arrays(users, items)
+        pairs = users.ravel().astype(np.int64), items.ravel().astype(np.int64)
+        found = contains(self.labels.indptr, self.labels.indices, *pairs)
+        return np.where(found.reshape(items.shape), self.positive, self.negative)
 
     @property
     def uses_test_labels(self) -> bool:
@@ -138,6 +131,23 @@ class FunctionPrior(Prior):
 CHECKED = (ItemPrior, GroupPrior, OraclePrior)
 
 
+def group_counts(train: Interactions, column: str) -> tuple[np.ndarray, np.ndarray]:
+    """The group of each user (n_users,), by its value of a user column, and interactions (n_groups, n_items)."""
+    if column not in train.user_columns:
+        known = ", ".join(train.user_columns) or "none"
+        raise InputError(f"the data has no user column {column!r} to group by; it has: {known}")
+    values = np.array([str(value) for value in train.user_columns[column].tolist()])
+    _, groups = np.unique(values, return_inverse=True)
+    n_groups = int(groups.max()) + 1
+    if n_groups > MOST_GROUPS:
+        raise InputError(
+            f"the user column {column!r} has {n_groups:,} different values; a group prior needs few groups, at most "
+            f"{MOST_GROUPS:,}"
+        )
+    cells = groups[train.users] * train.n_items + train.indices
+    return groups, np.bincount(cells, minlength=n_groups * train.n_items).reshape(-1, train.n_items)
+
+
 def as_prior(prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Prior:
     if isinstance(prior, Prior):
         return prior
@@ -152,6 +162,10 @@ def probabilities_of(prior: Prior, users: np.ndarray, candidates: np.ndarray) ->
     The library's own checked themselves when they were built; one of the user's own is checked here, since compiled
     code trusts it.
     """
+    if type(prior) is ItemPrior:
+        from bayesneg.kernels import draws
+
+        return draws.looked_up(prior.probabilities, candidates)
     probabilities = prior.probability(users[:, None], np.maximum(candidates, 0))
     return probabilities if type(prior) in CHECKED else checked(probabilities, candidates.shape)
 
@@ -171,5 +185,5 @@ def checked(probabilities: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return values
 
 
-def _unfitted(prior: Prior) -> InputError:
+def unfitted(prior: Prior) -> InputError:
     return InputError(f"{type(prior).__name__} learns from training data; call prior.fit(train) first, as fit does")

@@ -1,0 +1,229 @@
+"""``bayesneg audit``: which sampler picks what."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bayesneg.cli import options as opt
+from bayesneg.cli.groups import command
+from bayesneg.cli.output import say, show_json, show_table
+from bayesneg.cli.tables import mean_text
+from bayesneg.errors import InputError
+
+if TYPE_CHECKING:
+    from bayesneg.data.splits import Split
+    from bayesneg.report.audit_rows import Study
+    from bayesneg.runs.record import RunRecord
+
+# what fits a narrow terminal, with its interval or without; the page has every interval
+PICKS = {
+    "tnr": "TNR",
+    "inf": "INF",
+    "hardness": "hard",
+    "head": "head",
+    "middle": "middle",
+    "tail": "tail",
+    "skipped_share": "skipped",
+}
+BELIEF = {"called": "called true", "were": "were", "brier": "Brier", "brier_constant": "constant's"}
+ALL = "rns,pns,aobpr,dns,srns,bns,posterior"
+
+
+@dataclass(frozen=True)
+class Hiding:
+    """What is hidden from training, to be found among the picks."""
+
+    hide: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARES",
+            help="shares of each user's positives hidden from training, comma-separated",
+            show_default="0.2",
+            rich_help_panel=opt.SPLITTING,
+        ),
+    ] = None
+    split_seed: Annotated[int, typer.Option(help="seed of what is hidden", rich_help_panel=opt.SPLITTING)] = 0
+    test: Annotated[
+        Path | None,
+        typer.Option(
+            help="a given part to hide instead; DATA is then the training part", rich_help_panel=opt.SPLITTING
+        ),
+    ] = None
+
+    @property
+    def shares(self) -> list[float]:
+        """Checked before any data is read."""
+        if self.test is not None and self.hide is not None:
+            raise InputError("--test gives what is hidden; drop --hide, or drop --test")
+        texts = [part.strip() for part in (self.hide or "0.2").split(",") if part.strip()]
+        try:
+            shares = [float(text) for text in texts]
+        except ValueError:
+            shares = []
+        if not shares or not all(0 < share < 1 for share in shares) or len(set(shares)) < len(shares):
+            raise InputError(f"--hide must be different shares between 0 and 1, such as 0.1,0.3,0.5, got {self.hide!r}")
+        return shares
+
+    def splits(self, reading: opt.Reading) -> dict[str, Split]:
+        from bayesneg.data.given import read_split
+        from bayesneg.experiments.audit import hide
+
+        shares = self.shares
+        if self.test is None:
+            return hide(reading.load(), shares, seed=self.split_seed)
+        given = read_split(reading.data, self.test, **reading.columns)
+        return {given.train.name: given}
+
+
+@command
+def audit(
+    *,
+    samplers: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="comma-separated, settings after colons: dns:candidates=5, my.py:Mine, bns:prior=my.py:Mine; "
+            "bayesneg train --help lists them all",
+            rich_help_panel=opt.TRAINING,
+        ),
+    ] = ALL,
+    seeds: Annotated[int, typer.Option(help="runs per sampler, seeds 0, 1, …", rich_help_panel=opt.TRAINING)] = 3,
+    settings: opt.Settings = None,
+    model: opt.Model = "mf",
+    device: opt.Device = None,
+    epochs: opt.Epochs = 30,
+    probes: Annotated[
+        int,
+        typer.Option(
+            help="examples asked again after each epoch, for hardness and calibration", rich_help_panel=opt.TRAINING
+        ),
+    ] = 2000,
+    jobs: Annotated[
+        int | None,
+        typer.Option(help="runs at a time", show_default="one per core; on a GPU 1", rich_help_panel=opt.TRAINING),
+    ] = None,
+    report: Annotated[Path, typer.Option(help="the HTML page to write")] = Path("audit-report.html"),
+    out: Annotated[Path | None, typer.Option(help="file that keeps each finished run as a line")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="keep the finished runs in --out and go on")] = False,
+    hiding: Hiding,
+    reading: opt.Reading,
+    json: opt.Json = False,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Which sampler picks what: false negatives, hardness, popularity, and whether unbias is calibrated.
+
+    A part of each user's positives is hidden from training. Where the truth
+    is known (synthetic, kuairec) every false negative among the picks is
+    counted; elsewhere only the hidden ones are, a lower bound.
+
+    \b
+    Examples:
+      bayesneg audit synthetic --samplers rns,dns,bns --seeds 2 --epochs 10
+      bayesneg audit kuairec --hide 0.1,0.3,0.5 --out kuairec.jsonl
+      bayesneg audit clicks.csv --samplers my.py:Mine,bns:prior=my.py:Prior
+    """
+    from bayesneg.experiments.audit import audit as run_all
+    from bayesneg.experiments.spec import build_model, parse_samplers, sort_settings, with_device
+    from bayesneg.report.audit import write_audit
+    from bayesneg.report.audit_rows import summary
+
+    if resume and out is None:
+        raise InputError("--resume needs --out, the file of the runs to go on with")
+    opt.check_file(report, "--report")
+    if out is not None:
+        opt.check_file(out, "--out")
+    for_model, specs = sort_settings(settings or (), model, parse_samplers(samplers))
+    built = build_model(model, with_device(for_model, model, device))
+    labels = [spec.label for spec in specs]
+    if twice := {label for label in labels if labels.count(label) > 1}:
+        raise InputError(f"--samplers has {min(twice)} twice; give each once, or with other settings")
+    try:
+        with redirect_stdout(sys.stderr):  # what a sampler of the user's own prints must not mix with --json
+            found = run_all(
+                hiding.splits(reading),
+                {spec.label: spec.build for spec in specs},
+                model=built,
+                seeds=seeds,
+                epochs=epochs,
+                probes=probes,
+                jobs=jobs,
+                out=out,
+                resume=resume,
+                progress=not quiet,
+            )
+    except KeyboardInterrupt:
+        kept = f"{out} keeps the finished runs, go on with the same command and --resume"
+        say(f"interrupted; {'nothing is kept without --out' if out is None else kept}")
+        raise
+    written = write_audit(found.records, report)
+    if json:
+        runs = [record.to_dict() for record in found.records]
+        own = {"report": str(written), "out": None if out is None else str(out)}
+        show_json({**own, "samplers": summary(found.records), "runs": runs})
+        return
+    show_audit(found.records)
+    say(f"report: {written.resolve()}")
+
+
+def show_audit(records: Sequence[RunRecord]) -> None:
+    """Two tables for each split, what is picked and what is believed of it, and one across the splits."""
+    from bayesneg.report.audit_rows import audited, caution, finding
+
+    found = audited(records)
+    for study in found:
+        _show_picks(study)
+        if study.believers:
+            _show_beliefs(study)
+        say(finding(study))
+        if caution(study):
+            say(caution(study))
+    if len(found) > 1:
+        _show_across(found)
+
+
+def _show_picks(study: Study) -> None:
+    from bayesneg.report.audit_rows import UNIFORM, measured
+    from bayesneg.report.names import number
+
+    rows = [
+        (
+            member.marked_name,
+            mean_text(measured(member, "fn")),
+            *(number(measured(member, key).mean, 3) for key in PICKS),
+        )
+        for member in study.groups
+    ]
+    rows.append((UNIFORM, number(study.uniform), *[""] * len(PICKS)))
+    title = f"{study.name}: what is picked, last epoch"
+    show_table(title, ("sampler", "false negatives", *PICKS.values()), rows)
+
+
+def _show_beliefs(study: Study) -> None:
+    from bayesneg.report.audit_rows import measured
+    from bayesneg.report.names import number
+
+    rows = []
+    for member in study.believers:
+        means = [number(measured(member, key).mean) for key in BELIEF]
+        rows.append((member.marked_name, mean_text(measured(member, "ece")), *means))
+    title = f"{study.name}: is unbias calibrated, last epoch"
+    show_table(title, ("sampler", "calibration error", *BELIEF.values()), rows)
+
+
+def _show_across(found: Sequence[Study]) -> None:
+    from bayesneg.report.audit_rows import UNIFORM, measured, short_names
+    from bayesneg.report.names import number
+
+    rows = [
+        (member.marked_name, *(mean_text(measured(study.groups[place], "fn")) for study in found))
+        for place, member in enumerate(found[0].groups)
+    ]
+    rows.append((UNIFORM, *(number(study.uniform) for study in found)))
+    show_table("false negatives among the picks, last epoch", ("sampler", *short_names(found)), rows)

@@ -1,0 +1,128 @@
+"""Which items a sampler picks: their popularity, their place in the user's list, and whether its belief was right.
+
+Two sources, kept apart. Every pick of training is counted, for the cohorts. What needs the scores of the moment is
+asked of the sampler anew after each epoch, for a few training examples drawn at random, the *probes*: training has
+long moved on from the scores its own picks were made by. Probes draw from a random stream of their own, and a sampler's
+memory is put back, so that training is the same with an audit as without.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from bayesneg.checks import whole
+from bayesneg.evaluation.cohorts import COHORTS, cohort_of
+from bayesneg.evaluation.reliability import Reliability
+from bayesneg.interfaces import NO_NEGATIVE, Batch, NegativeSampler, Sampled, Scorer
+from bayesneg.kernels import draws
+from bayesneg.kernels.standing import counted_below, observed_mask
+from bayesneg.seeding import seed_from, stream
+
+if TYPE_CHECKING:
+    from bayesneg.data.splits import Split
+
+SCORES_AT_ONCE: Final = 1 << 20
+CANDIDATES: Final = 5  # uniform items per probe whose unbias is judged beside that of the picks
+DECILES: Final = 10
+RELIABILITY: Final = {"picked": "reliability", "candidates": "candidates_reliability"}  # keys of an epoch's line
+
+
+class PickObserver:
+    """An :class:`~bayesneg.interfaces.Observer` for :func:`bayesneg.fit`; one per run."""
+
+    def __init__(self, split: Split, *, seed: int, probes: int = 2000) -> None:
+        whole("probes", probes)
+        self._split, self._seed, self._probes = split, seed, probes
+        self._train = replace(split.train, truth=None)  # a sampler is never shown the truth behind the data
+        self._cohorts = cohort_of(split.train.popularity)
+        self._picked = np.zeros(len(COHORTS), dtype=np.int64)
+
+    def see(self, sampled: Sampled) -> None:
+        items = sampled.negatives[sampled.negatives != NO_NEGATIVE]
+        self._picked += np.bincount(self._cohorts[items], minlength=len(COHORTS))
+
+    def end_epoch(self, epoch: int, sampler: NegativeSampler, scorer: Scorer) -> dict[str, Any]:
+        shares = dict(zip(COHORTS, (self._picked / max(1, self._picked.sum())).tolist(), strict=True))
+        self._picked[:] = 0
+        return {**shares, **self._probe(epoch, sampler, scorer)}
+
+    def _probe(self, epoch: int, sampler: NegativeSampler, scorer: Scorer) -> dict[str, Any]:
+        train, rng = self._train, stream(self._seed, "audit", epoch)
+        positions = rng.choice(len(train), min(self._probes, len(train)), replace=False)
+        memory = {key: value.copy() for key, value in sampler.state_dict().items()}
+        found = _Found()
+        step = max(1, SCORES_AT_ONCE // train.n_items)
+        for start in range(0, len(positions), step):
+            part = positions[start : start + step]
+            batch = Batch(train.users[part], train.indices[part], part, epoch, train, scorer, rng)
+            self._judge(sampler, batch, found)
+            sampler.load_state_dict(memory)
+        return found.line()
+
+    def _judge(self, sampler: NegativeSampler, batch: Batch, found: _Found) -> None:
+        picks = np.asarray(sampler.sample(batch))
+        has_pick = picks != NO_NEGATIVE
+        batch = _part(batch, has_pick)
+        if len(batch.users) == 0:
+            return
+        train, picks = batch.train, picks[has_pick][:, None]  # (B, 1)
+        others = draws.uniform_candidates(batch.users, train.observed, CANDIDATES, seed_from(batch.rng))[0]
+        found.hardness.append(hardness(batch, picks[:, 0]))
+        found.n_false += int(self._is_false(batch.users, picks[:, 0]).sum())
+        for items, reliability in ((picks, found.picked), (others, found.candidates)):
+            believed = sampler.unbias(batch, np.maximum(items, 0))
+            if believed is not None:
+                users = np.broadcast_to(batch.users[:, None], items.shape)
+                there = items != NO_NEGATIVE
+                reliability.add(np.asarray(believed)[there], ~self._is_false(users[there], items[there]))
+
+    def _is_false(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """By the truth where it is known, else by the held-out part, which knows only some of the false ones."""
+        truth = self._split.truth
+        return self._split.held_out.contains(users, items) if truth is None else truth.likes(users, items)
+
+
+class _Found:
+    """What the probes of one epoch have found so far."""
+
+    def __init__(self) -> None:
+        self.hardness: list[np.ndarray] = []
+        self.n_false = 0
+        self.picked, self.candidates = Reliability(), Reliability()
+
+    def line(self) -> dict[str, Any]:
+        if not self.hardness:
+            return {}
+        hard = np.concatenate(self.hardness)
+        deciles = np.bincount(np.minimum((hard * DECILES).astype(int), DECILES - 1), minlength=DECILES)
+        line: dict[str, Any] = {
+            "hardness": float(hard.mean()),
+            "deciles": {"share": (deciles / len(hard)).round(6).tolist()},
+            "probe_fn": self.n_false / len(hard),
+            **self.picked.summary(),
+            **{f"candidates_{key}": value for key, value in self.candidates.summary().items()},
+        }
+        for name, reliability in (("picked", self.picked), ("candidates", self.candidates)):
+            if reliability.summary():
+                line[RELIABILITY[name]] = reliability.bins()
+        return line
+
+
+def hardness(batch: Batch, items: np.ndarray) -> np.ndarray:
+    """The share (B,) of the user's other unobserved items that score below each of ``items`` (B,), ties counted half.
+
+    A uniform pick is 0.5 on average, the highest-scored item 1. Where the item is the only one, 0.5.
+    """
+    train = batch.train
+    observed = observed_mask(batch.users, train.indptr, train.indices, train.n_items)
+    below, at_or_below = counted_below(batch.score_all(), items[:, None], observed)
+    others = train.n_items - train.counts[batch.users] - 1
+    share = (below + at_or_below - 1)[:, 0] / np.maximum(2 * others, 1)
+    return np.where(others > 0, share, 0.5)
+
+
+def _part(batch: Batch, mask: np.ndarray) -> Batch:
+    return replace(batch, users=batch.users[mask], positives=batch.positives[mask], positions=batch.positions[mask])

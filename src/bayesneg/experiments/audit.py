@@ -1,0 +1,224 @@
+"""Which sampler picks what: samplers × seeds on one or several splits, every epoch looked at.
+
+Training is ``fit`` with an observer; a finished cell is a record, kept as a line of the ledger as soon as it is there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from threading import Event, Lock
+from typing import TYPE_CHECKING, Any
+
+from bayesneg.checks import whole
+from bayesneg.data.interactions import Interactions
+from bayesneg.data.splits import Split
+from bayesneg.data.splits import split as split_data
+from bayesneg.errors import BayesnegError, InputError
+from bayesneg.evaluation.picks import RELIABILITY, PickObserver
+from bayesneg.evaluation.reliability import EDGES
+from bayesneg.experiments.threads import chosen_seeds, in_threads, runs_at_once
+from bayesneg.interfaces import Model, NegativeSampler
+from bayesneg.models.mf import MF
+from bayesneg.progress import cell_bars
+from bayesneg.runs import ledger
+from bayesneg.runs.record import RunRecord, describe, jsonable
+from bayesneg.training import fit
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Sampler = NegativeSampler | Callable[[Split], NegativeSampler]
+
+
+def hide(data: Interactions, shares: Iterable[float], *, seed: int = 0) -> dict[str, Split]:
+    """For each share a split in which that part of every user's positives is hidden from training.
+
+    What is hidden is the test part: false negatives that are known to be such. The names say how much.
+
+    >>> from bayesneg.data.synthetic import synthetic
+    >>> parts = hide(synthetic(40, 60, seed=0), [0.1, 0.5])
+    >>> list(parts), len(parts["synthetic, 10% hidden"].train) > len(parts["synthetic, 50% hidden"].train)
+    (['synthetic, 10% hidden', 'synthetic, 50% hidden'], True)
+    """
+    return {
+        f"{data.name}, {100 * share:g}% hidden": split_data(data, test=share, by="user", seed=seed) for share in shares
+    }
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What was found: a record per split, sampler and seed, whose epochs hold every measure."""
+
+    records: Sequence[RunRecord]
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """One row per split, sampler, seed and epoch, a column per measure."""
+        import polars as pl
+
+        rows = [
+            {
+                "dataset": record.dataset,
+                "sampler": record.label,
+                "seed": record.seed,
+                **{key: value for key, value in line.items() if not isinstance(value, Mapping)},
+            }
+            for record in self.records
+            for line in record.epochs
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    @property
+    def reliability(self) -> pl.DataFrame:
+        """One row per split, sampler, seed, epoch, population (picked, candidates) and bin of unbias that has any."""
+        import polars as pl
+
+        rows = [
+            {
+                "dataset": record.dataset,
+                "sampler": record.label,
+                "seed": record.seed,
+                "epoch": line["epoch"],
+                "population": population,
+                **row,
+            }
+            for record in self.records
+            for line in record.epochs
+            for population, key in RELIABILITY.items()
+            for row in (_bins(line[key]) if key in line else ())
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _bins(table: Mapping[str, Sequence[float]]) -> Iterator[dict[str, float]]:
+    """The bins that have any belief, each between two values of unbias."""
+    for place, (n, called, true) in enumerate(zip(table["n"], table["called"], table["true"], strict=True)):
+        if n:
+            low, high = 1.0 - EDGES[place + 1], 1.0 - EDGES[place]
+            yield {"from": low, "to": high, "n": n, "called": called, "were": true / n}
+
+
+def audit(
+    split: Split | Mapping[str, Split],
+    samplers: Mapping[str, Sampler],
+    *,
+    model: Model | None = None,
+    seeds: int | Iterable[int] = 3,
+    epochs: int = 30,
+    probes: int = 2000,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    progress: bool = True,
+) -> Audit:
+    """Train every sampler with every seed and look at what it picks, epoch by epoch.
+
+    Args:
+        split: one, or several by name, as :func:`hide` gives them.
+        samplers: label → sampler, or a function that makes it for a split (an oracle needs the labels of its own).
+        model: ``MF()`` unless given.
+        seeds: how many (0, 1, …) or which.
+        epochs: passes over the training interactions.
+        probes: training examples for which the sampler is asked again after each epoch, for hardness and calibration.
+        jobs: runs at a time, one per core unless given; changes no number but the seconds.
+        out: a file that gets a line for each finished run, as soon as it is finished.
+        resume: keep the finished runs in ``out`` and go on with the rest.
+        progress: a bar per sampler on stderr.
+    """
+    if not samplers:
+        raise InputError("samplers must name at least one sampler, got none")
+    for name, count in (("epochs", epochs), ("probes", probes), ("jobs", 1 if jobs is None else jobs)):
+        whole(name, count)
+    seeds, at_once = chosen_seeds(seeds), runs_at_once(model, jobs)
+    splits = {split.train.name: split} if isinstance(split, Split) else dict(split)
+    cells = [
+        _Cell(name, part, label, sampler if isinstance(sampler, NegativeSampler) else sampler(part), seed)
+        for name, part in splits.items()
+        for label, sampler in samplers.items()
+        for seed in seeds
+    ]
+    place = None if out is None else Path(out)
+    if place is not None and place.exists() and not resume:
+        raise InputError(f"{place} exists; choose another out, or resume (--resume) to keep the finished runs in it")
+    kept = ledger.read(place) if place is not None else {}
+    stop, lock = Event(), Lock()
+    with cell_bars(progress, dict.fromkeys(samplers, len(splits) * len(seeds) * epochs)) as advance:
+
+        def one(cell: _Cell) -> RunRecord:
+            key = cell.key(model or MF(), epochs, probes)
+            if key in kept:
+                for line in kept[key].record.epochs:
+                    advance(cell.label, dict(line))
+                return replace(kept[key].record, label=cell.label, dataset=cell.name)
+            record = cell.run(model or MF(), epochs, probes, partial(_show, advance, stop, cell.label))
+            if place is None:
+                return record
+            written = ledger.Entry(key, cell.facts(), record).to_line()
+            with lock:
+                ledger.append(place, written)
+            return ledger.Entry.from_line(written).record  # as it will be read when the audit goes on
+
+        return Audit(in_threads([partial(one, cell) for cell in cells], at_once, stop))
+
+
+def _show(advance: Callable[[str, dict[str, Any]], None], stop: Event, label: str, line: dict[str, Any]) -> None:
+    advance(label, line)
+    if stop.is_set():
+        raise KeyboardInterrupt
+
+
+@dataclass(frozen=True, eq=False)
+class _Cell:
+    """One sampler with one seed on one split."""
+
+    name: str
+    split: Split
+    label: str
+    sampler: NegativeSampler
+    seed: int
+
+    def facts(self) -> dict[str, Any]:
+        return {"dataset": self.name, "sampler": self.label, "seed": self.seed}
+
+    def key(self, model: Model, epochs: int, probes: int) -> str:
+        """A digest of all that decides the numbers."""
+        sampler = describe(self.sampler.resolved(self.split.train))
+        own = [self.split.fingerprint, describe(model), sampler, epochs, self.seed, probes]
+        return hashlib.sha256(json.dumps(jsonable(own), sort_keys=True).encode()).hexdigest()[:16]
+
+    def run(self, model: Model, epochs: int, probes: int, show: Callable[[dict[str, Any]], None]) -> RunRecord:
+        observer = PickObserver(self.split, seed=self.seed, probes=probes)
+        try:
+            run = fit(
+                model,
+                self.split,
+                self.sampler,
+                epochs=epochs,
+                seed=self.seed,
+                select="last",
+                evaluate_every=epochs,
+                label=self.label,
+                progress=show,
+                observer=observer,
+            )
+        except BayesnegError as error:
+            error.args = (f"{self.label}, seed {self.seed}: {error}",)
+            raise
+        record = run.record
+        facts = {**record.data, "probes": probes}
+        return replace(record, dataset=self.name, data=facts, epochs=[self._with_rates(line) for line in record.epochs])
+
+    def _with_rates(self, line: Mapping[str, Any]) -> dict[str, Any]:
+        """The line with shares: of false negatives among all picks, by the truth where it is known, and of skips."""
+        known = "_true" if "tnr_true" in line else ""
+        return {
+            **line,
+            "fn": 1.0 - line[f"tnr{known}"],
+            "fn_uniform": 1.0 - line[f"tnr_uniform{known}"],
+            "skipped_share": line["skipped"] / len(self.split.train),
+        }

@@ -1,0 +1,88 @@
+"""From the settings that concern the prior to the prior: one kind or several, with other odds, with what was shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from bayesneg.data.splits import Split
+from bayesneg.errors import InputError
+from bayesneg.experiments.own import is_own, own_prior
+from bayesneg.interfaces import Prior
+from bayesneg.sampling.priors import FlatPrior, GroupPrior, OraclePrior, PopularityPrior, as_prior
+from bayesneg.sampling.priors.combined import CombinedPrior, ScaledPrior
+from bayesneg.sampling.priors.exposure import ExposurePrior
+from bayesneg.sampling.priors.learned import LearnedPrior
+from bayesneg.sampling.priors.rates import RatePrior, SmoothedGroupPrior
+from bayesneg.sampling.self_prior import SelfPrior
+
+Build = Callable[[Mapping[str, Any], Split], Prior]
+OWN: Final = {  # settings that only some kinds have
+    "column": ("group", "smoothed"),
+    "hidden": ("rate", "smoothed", "learned", "self"),
+    "item_model": ("learned",),
+    "l2": ("learned",),
+}
+WRAPPING: Final = ("strength", "rejected", "seen")  # settings that go with every kind
+
+
+def with_prior(settings: Mapping[str, Any], split: Split) -> dict[str, Any]:
+    """The settings of a sampler with its prior as an object, where any of them concerns it."""
+    about = {key: settings[key] for key in (*OWN, *WRAPPING, "prior") if key in settings}
+    rest = {key: value for key, value in settings.items() if key not in about}
+    return {**rest, "prior": built_prior(about, split)} if about else rest
+
+
+def built_prior(settings: Mapping[str, Any], split: Split) -> Prior:
+    """``{"prior": "learned+rate", "strength": 2}`` → the two together, with twice the odds."""
+    kinds = str(settings.get("prior", "popularity")).split("+")
+    for key, having in OWN.items():
+        if key in settings and not set(kinds) & set(having):
+            raise InputError(f"{key} is for the prior {' or '.join(having)}; set prior={having[0]} with it")
+    if "self" in kinds and (len(kinds) > 1 or set(WRAPPING) & set(settings)):
+        raise InputError("prior=self follows the model as it trains and stands alone; leave out what goes with it")
+    if "seen" in settings and "rejected" not in settings:
+        raise InputError("seen goes with rejected, the file of pairs that were shown and not chosen")
+    parts = [as_prior(own_prior(kind)) if is_own(kind) else PRIORS[kind](settings, split) for kind in kinds]
+    prior = parts[0] if len(parts) == 1 else CombinedPrior(parts)
+    if "rejected" in settings:
+        prior = _with_rejected(prior, settings)
+    return ScaledPrior(prior, settings["strength"]) if "strength" in settings else prior
+
+
+def _with_rejected(prior: Prior, settings: Mapping[str, Any]) -> Prior:
+    from bayesneg.data.load import load  # reads tables, which a bare machine cannot
+
+    shown = load(settings["rejected"])
+    own = {"seen": settings["seen"]} if "seen" in settings else {}
+    return ExposurePrior(shown, base=prior, **own)
+
+
+def _learned(settings: Mapping[str, Any], split: Split) -> Prior:
+    names = {"item_model": "model", "l2": "l2", "hidden": "hidden"}
+    return LearnedPrior(**{name: settings[key] for key, name in names.items() if key in settings})
+
+
+def _rated(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {"hidden": settings["hidden"]} if "hidden" in settings else {}
+
+
+def _column(settings: Mapping[str, Any], split: Split) -> str:
+    columns = list(split.train.user_columns)
+    if "column" in settings and settings["column"] is not None:
+        return str(settings["column"])
+    if not columns:
+        raise InputError("the group prior needs a user column (occupation, age, …), and this data has none")
+    return "occupation" if "occupation" in columns else columns[0]
+
+
+PRIORS: Final[dict[str, Build]] = {
+    "popularity": lambda settings, split: PopularityPrior(),
+    "flat": lambda settings, split: FlatPrior(),
+    "group": lambda settings, split: GroupPrior(_column(settings, split)),
+    "oracle": lambda settings, split: OraclePrior(split.held_out),
+    "rate": lambda settings, split: RatePrior(**_rated(settings)),
+    "smoothed": lambda settings, split: SmoothedGroupPrior(_column(settings, split), **_rated(settings)),
+    "learned": _learned,
+    "self": lambda settings, split: SelfPrior(**_rated(settings)),
+}

@@ -1,0 +1,142 @@
+"""``tune``: search the settings of samplers on validation data, compare the best over seeds, and say what to use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final
+
+from bayesneg.data.splits import Split
+from bayesneg.errors import BayesnegError, InputError
+from bayesneg.experiments.advice import advise
+from bayesneg.experiments.compare import compare
+from bayesneg.experiments.search import Search, best_of, blind, opened, require_optuna
+from bayesneg.experiments.search_space import Family, family
+from bayesneg.experiments.spec import SamplerSpec, parse_samplers
+from bayesneg.interfaces import Model
+from bayesneg.models.baseline import Baseline
+from bayesneg.models.mf import MF
+from bayesneg.progress import search_bar
+from bayesneg.runs.folder import write_json
+from bayesneg.runs.record import describe
+from bayesneg.runs.tuning import Tuning
+
+FINAL, RESULT = "final", "tuning.json"  # in the out folder
+PLAIN: Final = SamplerSpec("rns", {})
+
+
+def tune(
+    split: Split,
+    samplers: str | Sequence[SamplerSpec] = "rns,dns,bns",
+    *,
+    model: Model | None = None,
+    baselines: Mapping[str, Baseline] | None = None,
+    trials: int = 25,
+    seeds: int = 5,
+    epochs: int = 100,
+    evaluate_every: int = 1,
+    seed: int = 0,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    progress: bool = True,
+) -> Tuning:
+    """Search sampler, candidates, λ and prior on validation data, and recommend a setting with its evidence.
+
+    The test labels are looked at once, in the final comparison of the best setting of each sampler with plain RNS and
+    the baselines. What is not clearly better there than something simpler is not recommended.
+
+    Args:
+        split: with a validation part, by which everything is chosen.
+        samplers: as on the command line; what is given with a sampler (``bns:prior=flat``) is kept, the rest searched.
+        model: ``MF()`` unless given; its settings are kept.
+        baselines: label → baseline, such as ``{"EASE": bn.EASE()}``; judged in the final comparison.
+        trials: settings to try, one after the other, the usual one of each sampler first.
+        seeds: of the final comparison, 0, 1, …
+        epochs, evaluate_every: as in :func:`bayesneg.fit`, in trials as in the final comparison.
+        seed: of the search; the same seed gives the same trials.
+        jobs: runs at a time in the final comparison.
+        out: a folder that keeps every trial as it ends, the final runs, and the result.
+        resume: go on with the search in ``out``, which ends as if it had not been interrupted.
+        progress: a bar on stderr.
+    """
+    require_optuna()
+    hidden = blind(split)
+    built = model or MF()
+    specs = parse_samplers(samplers) if isinstance(samplers, str) else list(samplers)
+    families = [family(spec, hidden) for spec in _with_plain(specs)]
+    _check_trials(trials, families)
+    _check_counts(seeds=seeds, epochs=epochs, evaluate_every=evaluate_every, jobs=1 if jobs is None else jobs)
+    folder = None if out is None else Path(out)
+    plan = _plan(hidden, families, built, epochs=epochs, evaluate_every=evaluate_every, seed=seed)
+    with opened(folder, plan, resume=resume) as study, search_bar(progress, trials) as bar:
+        done = Search(families, built, hidden, epochs, evaluate_every, seed, study).run(trials, bar)
+    best = best_of(done)
+    if not best:
+        raise BayesnegError(f"no trial came to its end; the first: {done[0].label}: {done[0].why}")
+    finalists = {PLAIN.label: PLAIN} | {trial.label: SamplerSpec.parse(trial.sampler) for trial in best.values()}
+    rivals = dict(baselines or {})
+    records = compare(
+        split,
+        {label: spec.build(split) for label, spec in finalists.items()},
+        model=built,
+        baselines=rivals,
+        seeds=seeds,
+        epochs=epochs,
+        select="best",
+        evaluate_every=evaluate_every,
+        jobs=jobs,
+        out=None if folder is None else folder / FINAL,
+        resume=resume,
+        progress=progress,
+    )
+    advice = advise(records, simpler={PLAIN.label, *rivals})
+    advised = finalists.get(advice.label, PLAIN)
+    found = Tuning(
+        trials=done,
+        best=best,
+        records=records,
+        advice=advice,
+        model=rivals.get(advice.label, built),
+        sampler=advised.build(split),
+        written=advised.written,
+        plan=plan,
+    )
+    if folder is not None:
+        write_json(folder / RESULT, found.to_dict())
+    return found
+
+
+def _with_plain(specs: Sequence[SamplerSpec]) -> list[SamplerSpec]:
+    """Plain RNS is always among them, and first: everything is compared with it."""
+    labels = [spec.label for spec in specs]
+    if twice := {label for label in labels if labels.count(label) > 1}:
+        raise InputError(f"samplers has {min(twice)} twice; give each once, or with other settings")
+    return [PLAIN, *(spec for spec in specs if spec.label != PLAIN.label)]
+
+
+def _check_trials(trials: int, families: Sequence[Family]) -> None:
+    if trials < len(families):
+        raise InputError(
+            f"trials must be at least {len(families)}, one for the usual setting of each sampler (plain RNS is always "
+            f"one of them), got {trials}"
+        )
+
+
+def _check_counts(**counts: int) -> None:
+    for name, count in counts.items():
+        if count < 1:
+            raise InputError(f"{name} must be at least 1, got {count}")
+
+
+def _plan(hidden: Split, families: Sequence[Family], model: Model, **numbers: int) -> dict[str, Any]:
+    """Everything that decides a trial's numbers, in plain values: a search is gone on with by the same plan only."""
+    return {
+        **numbers,
+        "data": hidden.fingerprint,
+        "model": describe(model),
+        "samplers": {each.name: {key: repr(values) for key, values in each.ranges.items()} for each in families},
+        "left_out": {each.name: dict(each.left_out) for each in families if each.left_out},
+        "optuna": metadata.version("optuna"),
+    }

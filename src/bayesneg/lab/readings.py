@@ -1,0 +1,54 @@
+"""Where a row does not reproduce: which other reading of the paper was measured, and how near it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from bayesneg.lab.studies import NEAR, Line, Study
+
+Tried = Mapping[tuple[str, str, str], list[Line]]  # published row, dataset and model → the readings measured of it
+
+
+def tried(studies: Iterable[Study]) -> Tried:
+    """The rows of the studies of readings, by what they stand beside."""
+    found: dict[tuple[str, str, str], list[Line]] = {}
+    for study in studies:
+        for line in study.lines:
+            found.setdefault((line.beside, study.dataset, study.model), []).append(line)
+    return found
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A row, and the one reading of it that comes nearest to what is printed."""
+
+    line: Line
+    readings: list[Line]
+
+    @property
+    def best(self) -> Line | None:
+        """The reading with the most numbers near the paper, if it has more than the row itself."""
+        best = max(self.readings, key=lambda line: line.n_near, default=None)
+        return best if best is not None and best.n_near > self.line.n_near else None
+
+    @property
+    def n_explained(self) -> int:
+        """Numbers of the row that are off while this one reading has them within 0.01."""
+        if self.best is None:
+            return 0
+        pairs = ((value, self.best.values[key]) for key, value in self.line.values.items())
+        return sum(not own.is_near and other.is_near for own, other in pairs)
+
+    @property
+    def sentence(self) -> str:
+        """What was tried, and what it gave; empty where nothing was."""
+        others = [f"{line.label} {line.n_near} of {len(line.compared)}" for line in self.readings]
+        if not others or self.line.n_near == len(self.line.compared):
+            return ""
+        text = f"Readings measured, numbers within {NEAR:g}: {'; '.join(others)}."
+        return f"{text} {self.best.label} explains {self.n_explained} of those that are off." if self.best else text
+
+
+def explanation(line: Line, study: Study, known: Tried) -> Explanation:
+    return Explanation(line, known.get((line.beside, study.dataset, study.model), []))

@@ -1,0 +1,80 @@
+"""EASE: the item model of least squares, in closed form.
+
+H. Steck, "Embarrassingly Shallow Autoencoders for Sparse Data", WWW 2019. Of all B with a zero diagonal the one that
+least |X − XB|² + l2·|B|² is B_il = −P_il / P_ll for i ≠ l, with P = (XᵀX + l2·1)⁻¹ and X the users × items matrix of
+who chose what.
+
+P is dense. For a large catalogue XᵀX is held as V S² Vᵀ + D, its leading ``rank`` eigenvectors and what is left of its
+diagonal; P and B then follow from a rank × rank system (the Woodbury identity) and are never written out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesneg.data.interactions import Interactions
+from bayesneg.errors import InputError
+from bayesneg.linear.item_models import DenseItems, ItemModel, LowRankItems
+from bayesneg.linear.matrices import chosen_matrix
+from bayesneg.seeding import stream
+
+DENSE_ITEMS = 8192  # up to here B is held as a whole, 256 MiB
+EXACT_ITEMS = 4096  # up to here it is solved in double precision
+RANK = 512
+POWER_STEPS = 6  # of the subspace iteration
+SPARE = 32  # vectors carried along beyond the rank, so that the last ones wanted are accurate too
+
+
+def ease(train: Interactions, *, l2: float) -> ItemModel:
+    """EASE as exactly as the catalogue's size allows: whole up to 8,192 items, of low rank above."""
+    return dense_ease(train, l2=l2) if train.n_items <= DENSE_ITEMS else low_rank_ease(train, l2=l2)
+
+
+def dense_ease(train: Interactions, *, l2: float) -> DenseItems:
+    """EASE as published; (n_items, n_items) numbers."""
+    from scipy.linalg import lapack
+
+    precision = np.float64 if train.n_items <= EXACT_ITEMS else np.float32
+    chosen = chosen_matrix(train, precision)
+    gram = (chosen.T @ chosen).toarray(order="F")
+    gram[np.diag_indices_from(gram)] += l2
+    functions: Any = lapack.get_lapack_funcs(("potrf", "potri"), (gram,))
+    factorise, invert = functions
+    factor, failed = factorise(gram, lower=True, overwrite_a=True)
+    if failed:
+        raise InputError(f"l2 must be large enough for the precision of numbers, got {l2:g}; try a larger one")
+    inverse, _ = invert(factor, lower=True, overwrite_c=True)  # its lower triangle
+    diagonal = inverse.diagonal().copy()
+    weights = np.tril(inverse, -1)
+    weights += weights.T
+    weights /= -diagonal  # column l by P_ll
+    return DenseItems(np.ascontiguousarray(weights, dtype=np.float32))
+
+
+def low_rank_ease(train: Interactions, *, l2: float, rank: int = RANK) -> LowRankItems:
+    """EASE with all of XᵀX but its leading eigenvectors reduced to its diagonal; n_items × rank numbers."""
+    vectors, values = leading_eigenvectors(train, min(rank, min(train.n_users, train.n_items)))  # V, S²
+    rest = np.maximum(train.popularity - (vectors**2) @ values, 0.0) + l2  # (n_items,), D + l2
+    scaled = vectors / rest[:, None]
+    inner = np.linalg.inv(np.diag(1.0 / values) + vectors.T @ scaled)  # (rank, rank)
+    left = scaled @ inner  # P = 1/rest − left · scaledᵀ
+    diagonal = 1.0 / rest - np.einsum("ik,ik->i", left, scaled)
+    return LowRankItems(left.astype(np.float32), (scaled / diagonal[:, None]).astype(np.float32))
+
+
+def leading_eigenvectors(train: Interactions, rank: int) -> tuple[np.ndarray, np.ndarray]:
+    """The ``rank`` leading eigenvectors (n_items, rank) of XᵀX and their values, by randomised subspace iteration.
+
+    N. Halko, P. G. Martinsson and J. A. Tropp, "Finding Structure with Randomness", SIAM Review 2011. Values of 0 are
+    left out.
+    """
+    chosen = chosen_matrix(train, np.float64)
+    width = min(rank + SPARE, *chosen.shape)
+    basis = stream(0, "leading eigenvectors").normal(size=(train.n_items, width))
+    for _ in range(POWER_STEPS):
+        basis, _ = np.linalg.qr(chosen.T @ (chosen @ basis))
+    _, values, right = np.linalg.svd(chosen @ basis, full_matrices=False)
+    kept = values[:rank] > values[0] * 1e-6
+    return (basis @ right[:rank].T)[:, kept], values[:rank][kept] ** 2

@@ -1,0 +1,143 @@
+"""Item models: x_ul = Σ_{i ∈ I_u} B_il, in three ways of holding B.
+
+The diagonal of B is 0: an item says nothing about itself. A product of two narrow matrices has another diagonal, which
+counts only in scores of items the user chose already; nobody asks for those.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from bayesneg.data.interactions import Interactions
+
+
+@dataclass(frozen=True, eq=False)
+class ItemModel(ABC):
+    """Scores from the items a user chose."""
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def n_items(self) -> int: ...
+
+    @abstractmethod
+    def rows(self, chosen: Interactions, users: np.ndarray) -> np.ndarray:
+        """Scores (B, n_items) float32 of every item for users (B,), from what they chose."""
+
+    @abstractmethod
+    def pairs(self, chosen: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """Scores (P,) float32 of pairs (P,)."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything there is to it, for a file."""
+
+
+@dataclass(frozen=True, eq=False)
+class DenseItems(ItemModel):
+    """B as a whole: memory grows with the square of the catalogue."""
+
+    weights: np.ndarray  # (n_items, n_items) float32
+    kind: ClassVar[str] = "dense"
+
+    @property
+    def n_items(self) -> int:
+        return len(self.weights)
+
+    def rows(self, chosen: Interactions, users: np.ndarray) -> np.ndarray:
+        from bayesneg.kernels import linear
+
+        return linear.dense_rows(self.weights, chosen.indptr, chosen.indices, users)
+
+    def pairs(self, chosen: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        from bayesneg.kernels import linear
+
+        return linear.dense_pairs(self.weights, chosen.indptr, chosen.indices, users, items)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"weights": self.weights}
+
+
+@dataclass(frozen=True, eq=False)
+class NeighbourItems(ItemModel):
+    """Of each column of B the few entries that matter: memory grows with items times neighbours."""
+
+    starts: np.ndarray  # (n_items + 1,) int64
+    neighbours: np.ndarray  # (n,) int32, those of item l at starts[l] … starts[l + 1], ascending
+    weights: np.ndarray  # (n,) float32
+    kind: ClassVar[str] = "neighbours"
+
+    @property
+    def n_items(self) -> int:
+        return len(self.starts) - 1
+
+    def rows(self, chosen: Interactions, users: np.ndarray) -> np.ndarray:
+        from bayesneg.kernels import linear
+
+        return linear.sparse_rows(*self._by_neighbour, chosen.indptr, chosen.indices, users)
+
+    @cached_property
+    def _by_neighbour(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The same weights by the item that says them."""
+        order = np.argsort(self.neighbours, kind="stable")
+        counts = np.bincount(self.neighbours, minlength=self.n_items)
+        about = np.repeat(np.arange(self.n_items, dtype=np.int32), np.diff(self.starts))
+        return np.concatenate(([0], np.cumsum(counts))), about[order], self.weights[order]
+
+    def pairs(self, chosen: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        from bayesneg.kernels import linear
+
+        return linear.sparse_pairs(
+            self.starts, self.neighbours, self.weights, chosen.indptr, chosen.indices, users, items
+        )
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"starts": self.starts, "neighbours": self.neighbours, "weights": self.weights}
+
+
+@dataclass(frozen=True, eq=False)
+class LowRankItems(ItemModel):
+    """B = C Dᵀ: a user is the sum of its items' vectors in C, and is compared with those in D."""
+
+    chosen_vectors: np.ndarray  # (n_items, d) float32, C
+    item_vectors: np.ndarray  # (n_items, d) float32, D
+    kind: ClassVar[str] = "low-rank"
+
+    @property
+    def n_items(self) -> int:
+        return len(self.item_vectors)
+
+    def rows(self, chosen: Interactions, users: np.ndarray) -> np.ndarray:
+        return self.user_vectors(chosen, users) @ self.item_vectors.T
+
+    def pairs(self, chosen: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        from bayesneg.kernels import linear
+
+        distinct, places = np.unique(users, return_inverse=True)
+        return linear.products(self.user_vectors(chosen, distinct), self.item_vectors, places, items)
+
+    def user_vectors(self, chosen: Interactions, users: np.ndarray) -> np.ndarray:
+        """(B, d) float32."""
+        from bayesneg.kernels import linear
+
+        return linear.sums_of(self.chosen_vectors, chosen.indptr, chosen.indices, users)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"chosen_vectors": self.chosen_vectors, "item_vectors": self.item_vectors}
+
+
+KINDS: dict[str, type[DenseItems] | type[NeighbourItems] | type[LowRankItems]] = {
+    model.kind: model for model in (DenseItems, NeighbourItems, LowRankItems)
+}
+
+
+def item_model_of(kind: str, arrays: Mapping[str, np.ndarray]) -> ItemModel:
+    """The model that :meth:`ItemModel.arrays` were taken from."""
+    return KINDS[kind](**arrays)

@@ -1,0 +1,175 @@
+"""What an audit found, as numbers for a table: from records alone, the same for the terminal and every page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from bayesneg.evaluation.reliability import pooled
+from bayesneg.report.names import joined
+from bayesneg.report.runs import Group, group, studies
+from bayesneg.report.summary import Estimate, estimate
+from bayesneg.runs.record import RunRecord, is_number
+
+UNIFORM: Final = "uniform, expected"
+TAIL: Final = 5  # epochs, the last ones, whose probes are pooled where one epoch has too few
+PICKS: Final = {
+    "fn": "False negatives",
+    "tnr": "TNR",
+    "inf": "INF",
+    "hardness": "Hardness",
+    "head": "Head",
+    "middle": "Middle",
+    "tail": "Tail",
+    "skipped_share": "Skipped",
+}
+BELIEF: Final = {
+    "called": "Called true",
+    "were": "Were true",
+    "ece": "ECE",
+    "brier": "Brier",
+    "brier_constant": "Brier, constant",
+}
+MEANINGS: Final = {
+    "False negatives": "Of all items picked in the last epoch, the share that the user likes.",
+    "TNR and INF": (
+        "The paper's measures, by the held-out labels: the share of picks that are no held-out positive, and the mean "
+        "gradient magnitude, counted below zero for a false negative."
+    ),
+    "Hardness": (
+        "The share of the user's other unobserved items that score below the pick, by the model as it was when the "
+        "pick was made. Uniform picks have 0.5."
+    ),
+    "Head, middle, tail": (
+        "Shares of the picks. The catalogue by falling popularity, cut so that each part has about a third of the "
+        "training interactions; items that nobody chose are tail."
+    ),
+    "Skipped": "The share of training examples without any negative to pick.",
+    "Called true, were true": (
+        "The mean unbias of the sampler's picks, its own probability of a true negative, and the share of them that "
+        "were one. A calibrated sampler has the same number twice."
+    ),
+    "ECE": (
+        "Expected calibration error: picks are sorted into bins by unbias; the mean gap between what a bin was called "
+        "and what it was."
+    ),
+    "Brier": (
+        "The mean squared gap between unbias and what was so. A constant that knew the mean would have the second "
+        "number: a higher first one says that unbias is worse than no belief at all."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Study:
+    """The samplers on one split."""
+
+    name: str
+    groups: list[Group]
+
+    @property
+    def runs(self) -> list[RunRecord]:
+        return [run for member in self.groups for run in member.runs]
+
+    @property
+    def truth_known(self) -> bool:
+        return all(run.data.get("truth_known") for run in self.runs)
+
+    @property
+    def uniform(self) -> float:
+        """The share of false negatives that uniform picks are expected to have."""
+        return self.runs[0].last("fn_uniform")
+
+    @property
+    def believers(self) -> list[Group]:
+        """The samplers that say how sure they are."""
+        return [member for member in self.groups if is_number(measured(member, "called").mean)]
+
+
+def audited(records: Sequence[RunRecord]) -> list[Study]:
+    """The studies in the order of the records."""
+    return [Study(name, group(runs)) for name, runs in studies(records).items()]
+
+
+def short_names(found: Sequence[Study]) -> list[str]:
+    """``10% hidden`` of ``kuairec, 10% hidden`` where all are of one dataset."""
+    heads = {study.name.rpartition(", ")[0] for study in found}
+    return [study.name.rpartition(", ")[2] if len(heads) == 1 else study.name for study in found]
+
+
+def measured(member: Group, key: str) -> Estimate:
+    """A measure of the last epoch that has it, over the seeds."""
+    return estimate(run.last(key) for run in member.runs)
+
+
+def finding(study: Study) -> str:
+    """One sentence: who picks the fewest false negatives, who the most."""
+    fair = [(measured(member, "fn").mean, member.name) for member in study.groups if not member.uses_test_labels]
+    known = sorted((value, name) for value, name in fair if is_number(value))
+    if not known:
+        return "Nothing was picked."
+    least = "" if study.truth_known else "at least "
+    (low, best), (high, worst) = known[0], known[-1]
+    if len(known) == 1:
+        return f"Of what {best} picks, {least}{low:.1%} are false negatives; of uniform picks {study.uniform:.1%}."
+    return (
+        f"{best} picks the fewest false negatives, {least}{low:.1%} of its picks, and {worst} the most, {high:.1%}; "
+        f"uniform picks have {study.uniform:.1%}."
+    )
+
+
+def calibration_finding(study: Study) -> str:
+    """One sentence about every sampler that has a belief; empty where none has."""
+    parts = []
+    for member in study.believers:
+        called, were = measured(member, "called"), measured(member, "were")
+        parts.append(
+            f"{member.marked_name} calls its picks true negatives with {called.mean:.1%}, {were.mean:.1%} were"
+        )
+    return f"{joined(parts)}." if parts else ""
+
+
+def caution(study: Study) -> str:
+    """What the numbers are not, where the truth is unknown; else empty."""
+    if study.truth_known:
+        return ""
+    return (
+        "The truth about this data is unknown: of all false negatives only the held-out positives are known. Shares of "
+        "false negatives are lower bounds, and beliefs are judged as if every other item were a true negative."
+    )
+
+
+def bins(member: Group, key: str) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Counts, mean belief and share that was true for each bin of unbias, over seeds and the last epochs."""
+    tables = [line[key] for run in member.runs for line in run.epochs[-TAIL:] if isinstance(line.get(key), Mapping)]
+    return pooled(tables) if tables else None
+
+
+def deciles(member: Group) -> np.ndarray | None:
+    """The share (10,) of probes whose pick stands in each tenth of its user's list, lowest scores first."""
+    shares = [line["deciles"]["share"] for run in member.runs for line in run.epochs[-TAIL:] if "deciles" in line]
+    return np.mean(shares, axis=0) if shares else None
+
+
+def summary(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
+    """One mapping per split and sampler, with mean, low and high of each measure: for programs."""
+    return [
+        {
+            "dataset": study.name,
+            "sampler": member.name,
+            "seeds": list(member.seeds),
+            "truth_known": study.truth_known,
+            "uses_test_labels": member.uses_test_labels,
+            "fn_uniform": study.uniform,
+            **{key: _interval(measured(member, key)) for key in (*PICKS, *BELIEF)},
+        }
+        for study in audited(records)
+        for member in study.groups
+    ]
+
+
+def _interval(value: Estimate) -> dict[str, float]:
+    return {"mean": value.mean, "low": value.low, "high": value.high}

@@ -1,0 +1,53 @@
+"""Hiding part of the training data, so that a prior can be learned or judged without any other label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from bayesneg.data.interactions import Interactions
+from bayesneg.errors import InputError
+
+MOST_PAIRS = 1 << 20  # up to here every unobserved pair is looked at, beyond it a uniform sample of so many
+
+
+class Pairs(NamedTuple):
+    """Pairs outside what is seen: every hidden one, and others that stand for all the rest."""
+
+    users: np.ndarray  # (P,) int64, ascending
+    items: np.ndarray  # (P,) int64
+    hidden: np.ndarray  # (P,) bool, whether the pair is one of the hidden
+    weights: np.ndarray  # (P,) how many pairs each stands for
+
+
+def folds_of(train: Interactions, folds: int, rng: np.random.Generator) -> Iterator[tuple[Interactions, Interactions]]:
+    """Seen and hidden parts of the training data, each pair hidden once."""
+    if len(train) < folds:
+        raise InputError(f"folds must be at most the number of training interactions {len(train)}, got {folds}")
+    fold = rng.permutation(len(train)) % folds
+    return ((train.select(fold != place), train.select(fold == place)) for place in range(folds))
+
+
+def unobserved_pairs(
+    seen: Interactions, hidden: Interactions | None, rng: np.random.Generator, *, most: int | None = None
+) -> Pairs:
+    """Pairs outside ``seen``; a small catalogue gives them all."""
+    limit = MOST_PAIRS if most is None else most
+    n_pairs = seen.n_users * seen.n_items
+    cells = np.arange(n_pairs) if n_pairs <= limit else np.sort(rng.integers(n_pairs, size=limit))
+    users, items = cells // seen.n_items, cells % seen.n_items
+    n_hidden = 0 if hidden is None else len(hidden)
+    outside = ~seen.contains(users, items)
+    if hidden is not None:
+        outside &= ~hidden.contains(users, items)
+    users, items = users[outside], items[outside]
+    weight = (n_pairs - len(seen) - n_hidden) / max(len(users), 1)
+    if hidden is not None:
+        users, items = np.concatenate((hidden.users, users)), np.concatenate((hidden.indices, items))
+    marks = np.arange(len(users)) < n_hidden
+    order = np.argsort(users, kind="stable")
+    return Pairs(
+        users[order].astype(np.int64), items[order].astype(np.int64), marks[order], np.where(marks, 1.0, weight)[order]
+    )

@@ -1,0 +1,171 @@
+"""A prior learned from the training data: what a linear item model expects, made into a calibrated probability.
+
+Part of the training pairs is hidden, an item model is built from the rest, and its scores of unobserved pairs are laid
+beside the question whether the pair was hidden: that gives a curve from scores to probabilities. Every pair is hidden
+once (cross-fitting). The curve is then read at the scores of the item model built from all training pairs. No label
+outside the training data is touched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Literal
+
+import numpy as np
+
+from bayesneg.checks import number, one_of, whole
+from bayesneg.data.interactions import Interactions
+from bayesneg.errors import InputError
+from bayesneg.interfaces import Prior
+from bayesneg.linear.ease import DENSE_ITEMS, ease
+from bayesneg.linear.item_models import ItemModel
+from bayesneg.linear.neighbours import item_neighbours
+from bayesneg.sampling.priors.basic import unfitted
+from bayesneg.sampling.priors.curves import CURVES, CalibrationCurve
+from bayesneg.sampling.priors.holding_out import folds_of, unobserved_pairs
+from bayesneg.seeding import stream
+
+AT_ONCE = 1 << 24  # scores made at once when rows are filled: 64 MiB
+
+
+@dataclass(frozen=True)
+class LearnedPrior(Prior):
+    """P(hidden | score of a linear item model), cross-fitted inside the training data.
+
+    ``model`` is ``"ease"``, ``"neighbours"``, or ``"auto"``: EASE up to 8,192 items, whose weights fit in memory, and
+    item neighbours above. ``l2`` is EASE's; ``neighbours`` and ``shrink`` are the neighbours'. ``folds`` K hides one
+    K-th of the training pairs at a time. ``curve`` is ``"isotonic"`` or ``"logistic"``. ``hidden`` is the believed
+    ratio of hidden to observed positives, to which the odds are scaled so that the mean over unobserved pairs agrees;
+    unless given they stay as cross-fitting found them, for a ratio near 1 / (K − 1). ``cache`` is how many MiB of
+    probabilities may be kept, if those of every user fit; otherwise each is computed when asked for.
+    """
+
+    model: Literal["auto", "ease", "neighbours"] = "auto"
+    l2: float = 400.0
+    neighbours: int = 200
+    shrink: float = 10.0
+    folds: int = 5
+    curve: Literal["isotonic", "logistic"] = "isotonic"
+    hidden: float | None = None
+    seed: int = 0
+    cache: int = 256
+    _last: _Last = field(default_factory=lambda: _Last(), init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        one_of("model", self.model, ("auto", "ease", "neighbours"))
+        one_of("curve", self.curve, tuple(CURVES))
+        number("l2", self.l2, above=0)
+        number("shrink", self.shrink, least=0)
+        whole("neighbours", self.neighbours)
+        whole("folds", self.folds, least=2)
+        whole("cache", self.cache, least=0)
+        if self.hidden is not None:
+            number("hidden", self.hidden, above=0)
+
+    def fit(self, train: Interactions) -> ScoredPrior:
+        """The learned prior; asked for again with the same data, by another seed of a comparison, the same one."""
+        with self._last.lock:
+            if self._last.prior is None or not self._last.prior.is_of(train):
+                self._last.prior = self._learned(train)
+            return self._last.prior
+
+    def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        raise unfitted(self)
+
+    def _learned(self, train: Interactions) -> ScoredPrior:
+        rng = stream(self.seed, "learned prior")
+        curve = self._cross_fitted(train, rng)
+        model = self._item_model(train)
+        if self.hidden is not None:
+            curve = _with_rate(curve, model, train, self.hidden, rng)
+        return ScoredPrior(model, curve, replace(train, truth=None), cache=self.cache)
+
+    def _cross_fitted(self, train: Interactions, rng: np.random.Generator) -> CalibrationCurve:
+        scores, hidden, weights = [], [], []
+        for seen, held_out in folds_of(train, self.folds, rng):
+            pairs = unobserved_pairs(seen, held_out, rng)
+            scores.append(self._item_model(seen).pairs(seen, pairs.users, pairs.items))
+            hidden.append(pairs.hidden)
+            weights.append(pairs.weights)
+        return CURVES[self.curve](*(np.concatenate(parts) for parts in (scores, hidden, weights)))
+
+    def _item_model(self, chosen: Interactions) -> ItemModel:
+        if self.model == "ease" or (self.model == "auto" and chosen.n_items <= DENSE_ITEMS):
+            return ease(chosen, l2=self.l2)
+        return item_neighbours(chosen, neighbours=self.neighbours, shrink=self.shrink)
+
+
+@dataclass
+class _Last:
+    """What was learned last, so that the seeds of a comparison share it."""
+
+    prior: ScoredPrior | None = None
+    lock: Lock = field(default_factory=Lock)
+
+
+class ScoredPrior(Prior):
+    """A curve over the scores of an item model: what :class:`LearnedPrior` learned from ``train``."""
+
+    def __init__(self, model: ItemModel, curve: CalibrationCurve, train: Interactions, *, cache: int) -> None:
+        self.model, self.curve, self.train = model, curve, train
+        fits = 4 * train.n_users * train.n_items <= cache * 2**20
+        self.rows = _Rows(train.n_users, train.n_items) if fits else None
+
+    def is_of(self, train: Interactions) -> bool:
+        same = self.train.indices is train.indices and self.train.indptr is train.indptr
+        return same or self.train.fingerprint == train.fingerprint
+
+    def fit(self, train: Interactions) -> ScoredPrior:
+        if not self.is_of(train):
+            raise InputError("the prior was learned from other training data; give the LearnedPrior itself")
+        return self
+
+    def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        users, items = np.broadcast_arrays(users, items)
+        if self.rows is not None:
+            self._fill(self.rows, users)
+            return self.rows.probabilities[users, items].astype(np.float64)
+        scores = self.model.pairs(self.train, users.ravel(), items.ravel())
+        return self.curve(scores).astype(np.float32).astype(np.float64).reshape(users.shape)
+
+    def _fill(self, rows: _Rows, users: np.ndarray) -> None:
+        """Make the rows that are asked for the first time."""
+        missing = np.unique(users[~rows.filled[users]])
+        step = max(1, AT_ONCE // self.train.n_items)
+        for start in range(0, len(missing), step):
+            own = missing[start : start + step]
+            rows.probabilities[own] = self.curve(self.model.rows(self.train, own))
+            rows.filled[own] = True  # after its row is whole: other threads may be reading
+
+
+class _Rows:
+    """Probabilities of every item for the users asked about so far; memory is taken as rows are filled."""
+
+    def __init__(self, n_users: int, n_items: int) -> None:
+        self.probabilities = np.empty((n_users, n_items), dtype=np.float32)
+        self.filled = np.zeros(n_users, dtype=bool)
+
+
+def _with_rate(
+    curve: CalibrationCurve, model: ItemModel, train: Interactions, hidden: float, rng: np.random.Generator
+) -> CalibrationCurve:
+    """The curve with its odds scaled until ``hidden`` · n of the unobserved pairs are expected to be positives."""
+    from scipy.optimize import brentq
+
+    pairs = unobserved_pairs(train, None, rng)
+    n_unobserved = train.n_users * train.n_items - len(train)
+    if not 0 < hidden * len(train) < n_unobserved:
+        raise InputError(
+            f"hidden must leave some unobserved pairs negative, got {hidden}; it is a ratio to observed ones"
+        )
+    found = curve(model.pairs(train, pairs.users, pairs.items))
+    wanted = hidden * len(train) / n_unobserved
+
+    def excess(log_factor: float) -> float:
+        factor = np.exp(log_factor)
+        return float(np.mean(found * factor / (1.0 - found + found * factor))) - wanted
+
+    if not excess(-20.0) < 0 < excess(20.0):
+        raise InputError(f"no scaling of the odds gives hidden={hidden}; give another ratio, or none")
+    return curve.with_odds(float(np.exp(brentq(excess, -20.0, 20.0))))

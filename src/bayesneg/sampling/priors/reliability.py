@@ -1,0 +1,109 @@
+"""Whether a prior is right: what it expects beside what turns out, on training data hidden from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesneg.checks import number, whole
+from bayesneg.data.interactions import Interactions
+from bayesneg.errors import InputError
+from bayesneg.interfaces import Prior
+from bayesneg.sampling.priors.basic import as_prior, checked
+from bayesneg.sampling.priors.holding_out import unobserved_pairs
+from bayesneg.seeding import stream
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """The reliability curve of a prior, and its sums.
+
+    The bins go from the least to the most probable pairs and expect about the same number of positives each, so that
+    the few probable pairs are not lost among the many improbable ones.
+    """
+
+    expected: np.ndarray  # (bins,) mean probability
+    observed: np.ndarray  # (bins,) share of hidden positives
+    count: np.ndarray  # (bins,) pairs
+    expected_rate: float  # mean probability over all unobserved pairs
+    observed_rate: float  # share of hidden positives among them
+    brier: float  # mean squared error of the probabilities
+    brier_of_rate: float  # the same for a prior that says the observed rate of every pair
+    share: float  # of the training data that was hidden
+
+    @property
+    def skill(self) -> float:
+        """1 − brier / brier_of_rate: the part of the error that the prior takes away; below 0 it adds some."""
+        return 1.0 - self.brier / self.brier_of_rate
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "bins": [
+                {"expected": float(e), "observed": float(o), "count": float(n)}
+                for e, o, n in zip(self.expected, self.observed, self.count, strict=True)
+            ],
+            "expected_rate": self.expected_rate,
+            "observed_rate": self.observed_rate,
+            "brier": self.brier,
+            "brier_of_rate": self.brier_of_rate,
+            "skill": self.skill,
+            "share": self.share,
+        }
+
+
+def calibration_of(
+    prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray],
+    train: Interactions,
+    *,
+    share: float = 0.2,
+    bins: int = 10,
+    seed: int = 0,
+) -> Calibration:
+    """How well a prior that sees the rest of the training data expects a hidden ``share`` of it.
+
+    Any prior can be judged, one of your own too: it is fitted on the rest, and asked about pairs outside it (all of a
+    small catalogue, a uniform sample of a large one). No label outside ``train`` is touched. The ratio of hidden to
+    observed positives is here share / (1 − share), 0.25 unless given; a prior that is told another ratio will be off by
+    that much.
+
+    >>> from bayesneg.data.synthetic import synthetic
+    >>> from bayesneg.sampling.priors.rates import RatePrior
+    >>> found = calibration_of(RatePrior(hidden=0.25), synthetic(80, 60, seed=0))
+    >>> bool(abs(found.expected_rate / found.observed_rate - 1) < 0.5)
+    True
+    """
+    number("share", share, above=0, most=0.9)
+    whole("bins", bins)
+    rng = stream(seed, "calibration of a prior")
+    hidden_count = round(share * len(train))
+    if not 0 < hidden_count < len(train):
+        raise InputError(
+            f"share {share} of {len(train)} training interactions leaves nothing to hide, or to learn from"
+        )
+    is_hidden = rng.permutation(len(train)) < hidden_count
+    seen, hidden = train.select(~is_hidden), train.select(is_hidden)
+    pairs = unobserved_pairs(seen, hidden, rng)
+    probabilities = checked(as_prior(prior).fit(seen).probability(pairs.users, pairs.items), pairs.users.shape)
+    return _judged(probabilities, pairs.hidden.astype(np.float64), pairs.weights, bins, share)
+
+
+def _judged(p: np.ndarray, hidden: np.ndarray, weights: np.ndarray, bins: int, share: float) -> Calibration:
+    rate = float(np.average(hidden, weights=weights))
+    order = np.argsort(p, kind="stable")
+    mass = np.cumsum((p * weights)[order])
+    cuts = p[order][np.searchsorted(mass, mass[-1] * np.arange(1, bins) / bins)]  # equal probabilities stay together
+    place = np.unique(np.searchsorted(np.unique(cuts), p, side="left"), return_inverse=True)[1]
+    count = np.bincount(place, weights)
+    return Calibration(
+        expected=np.bincount(place, weights * p) / count,
+        observed=np.bincount(place, weights * hidden) / count,
+        count=count,
+        expected_rate=float(np.average(p, weights=weights)),
+        observed_rate=rate,
+        brier=float(np.average((p - hidden) ** 2, weights=weights)),
+        brier_of_rate=rate * (1.0 - rate),
+        share=share,
+    )

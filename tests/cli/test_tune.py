@@ -1,0 +1,94 @@
+"""``bayesneg compare --tune``: what it prints and writes, and that its command trains what it advises."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("optuna", reason="optuna is not installed (the extra 'tune')")
+
+START = "import sys; from bayesneg.cli import main; main(sys.argv[1:])"
+SMALL = ("--tune", "--trials", 6, "--epochs", 4, "--seeds", 2, "-q")
+
+
+def test_the_command_trains_what_is_advised(bayesneg, ratings):
+    data = ("--split-by", "user", "--min-rating", 2, "--set", "dim=8", "--set", "candidates=3")
+    found = bayesneg("compare", ratings, *SMALL, *data, "--out", "tuned", "--json").json
+    assert set(found) == {"report", "out", "command", "recommended", "advice", "plan", "best", "trials", "runs"}
+    kept = json.loads((ratings.parent / "tuned" / "recommended.json").read_text())
+    assert kept == {**found["recommended"], "command": found["command"]}
+    assert found["advice"]["evidence"][0]["over_users"].keys() >= {"mean", "low", "high"}
+    name, *arguments = shlex.split(found["command"])
+    assert name == "bayesneg"
+    trained = bayesneg(*arguments, "--json").json
+    (advised,) = [r for r in found["runs"] if r["label"] == found["advice"]["label"] and r["seed"] == 0]
+    assert trained["final"] == advised["final"]
+    assert trained["spec"]["sampler"] == advised["spec"]["sampler"]
+    assert all(trial["label"] == "RNS" or "candidates=3" in trial["label"] for trial in found["trials"])
+
+
+def test_tables_and_advice_go_to_stderr_and_the_report_has_the_search(bayesneg, ratings):
+    done = bayesneg("compare", ratings, *SMALL)
+    assert done.code == 0, done.err
+    assert done.out == ""
+    assert "search on validation data: 6 trials" in done.err
+    assert "Use " in done.err
+    assert "  bayesneg train " in done.err
+    page = (ratings.parent / "report.html").read_text()
+    for heading in ("What to use", "The search on validation data", "Comparison"):
+        assert f"<h2>{heading}</h2>" in page
+    assert {path.name for path in ratings.parent.iterdir()} == {"ratings.csv", "report.html"}
+
+
+def test_a_failed_trial_is_named(bayesneg, ratings, own_samplers):
+    assert "OutOfRange, failed: " in bayesneg("compare", ratings, *SMALL, "--samplers", "own.py:OutOfRange").err
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--trials", 5), "--trials goes with --tune"),
+        (("--tune", "--select", "last"), "drop --select last"),
+        (("--tune", "--trials", 1), "trials must be at least 3"),
+        (("--tune", "--resume"), "--resume needs --out"),
+        (("--tune", "--samplers", "oracle"), "cannot be tuned"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused_before_any_training(bayesneg, ratings, options, expected):
+    assert expected in bayesneg("compare", ratings, *options).error
+    assert [path.name for path in ratings.parent.iterdir()] == ["ratings.csv"]
+
+
+def facts(folder):
+    found = json.loads((folder / "tuning.json").read_text())
+    return found["advice"], [{**trial, "seconds": 0} for trial in found["trials"]]
+
+
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_a_stopped_search_goes_on_to_the_same_end(bayesneg, place, how, code):
+    rng = np.random.default_rng(0)
+    pairs = {(int(u), int(200 * i**2)) for u, i in zip(rng.integers(0, 100, 3_000), rng.random(3_000), strict=True)}
+    (place / "world.csv").write_text("user,item\n" + "".join(f"{user},{item}\n" for user, item in sorted(pairs)))
+    options = ["compare", "world.csv", "--tune", "--trials", 8, "--epochs", 12, "--seeds", 2, "--out"]
+    assert bayesneg(*options, "whole", "-q").code == 0
+    started = [sys.executable, "-c", START, *map(str, options), "stopped"]
+    process = subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    journal, until = place / "stopped" / "search.jsonl", time.monotonic() + 60
+    while not journal.exists() or journal.read_text().count("intermediate_value") < 40:
+        assert time.monotonic() < until
+        time.sleep(0.005)
+    process.send_signal(how)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == code, said
+    assert not (place / "stopped" / "tuning.json").exists()
+    if how is signal.SIGINT:
+        assert "go on with the same command and --resume" in said
+    assert bayesneg(*options, "stopped", "--resume", "-q").code == 0
+    assert facts(place / "stopped") == facts(place / "whole")

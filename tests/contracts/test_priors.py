@@ -1,0 +1,103 @@
+"""What every prior promises. A new one joins by a line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import bayesneg as bn
+from bayesneg.runs.record import describe, settings_text
+
+
+@dataclass(frozen=True)
+class UserShare(bn.Prior):
+    """The docs' example of a prior of one's own."""
+
+    def fit(self, train):
+        return bn.ItemPrior(0.1 * train.popularity / train.n_users)
+
+    def probability(self, users, items):
+        raise ValueError("fit it first")
+
+
+WORLD = bn.synthetic(70, 50, seed=1)
+SPLIT = bn.split(WORLD, test=0.2, seed=0)
+TRAIN = SPLIT.train
+PRIORS = {
+    "popularity": bn.PopularityPrior(),
+    "flat": bn.FlatPrior(),
+    "item": bn.ItemPrior(np.linspace(0, 1, 50)),
+    "group": bn.GroupPrior("group"),
+    "function": lambda users, items: np.full(np.shape(items), 0.1),
+    "rate": bn.RatePrior(),
+    "smoothed group": bn.SmoothedGroupPrior("group"),
+    "learned": bn.LearnedPrior(),
+    "learned from neighbours": bn.LearnedPrior(model="neighbours", neighbours=10),
+    "learned with a logistic curve": bn.LearnedPrior(curve="logistic"),
+    "learned at a given rate": bn.LearnedPrior(hidden=0.5, folds=3),
+    "learned, nothing kept": bn.LearnedPrior(cache=0),
+    "exposure": bn.ExposurePrior(SPLIT.test, base=bn.RatePrior()),
+    "combined": bn.CombinedPrior([bn.LearnedPrior(), bn.RatePrior()], weights=[2, 1]),
+    "mean of probabilities": bn.CombinedPrior([bn.PopularityPrior(), bn.RatePrior()], scale="probability"),
+    "scaled": bn.ScaledPrior(bn.RatePrior(), 3.0),
+    "a user's own": UserShare(),
+}
+
+
+@pytest.fixture(params=PRIORS, ids=str)
+def prior(request):
+    found = PRIORS[request.param]
+    return found if isinstance(found, bn.Prior) else bn.BNS(prior=found).prior
+
+
+def everywhere(fitted) -> np.ndarray:
+    users, items = np.indices((TRAIN.n_users, TRAIN.n_items))
+    return fitted.probability(users, items)
+
+
+def test_gives_a_probability_for_every_pair(prior):
+    found = everywhere(prior.fit(TRAIN))
+    assert found.shape == (70, 50)
+    assert found.min() >= 0.0
+    assert found.max() <= 1.0
+
+
+def test_users_and_items_broadcast(prior):
+    fitted = prior.fit(TRAIN)
+    users, items = np.array([5, 0, 5]), np.array([[1, 2], [49, 0], [3, 3]])
+    np.testing.assert_array_equal(fitted.probability(users[:, None], items), everywhere(fitted)[users[:, None], items])
+
+
+def test_what_is_learned_depends_on_the_training_data_alone(prior):
+    """Fitted twice, in whatever order users are asked about, with other held-out labels or none: the same numbers."""
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    one, two = everywhere(prior.fit(TRAIN)), prior.fit(TRAIN)
+    backwards = np.arange(70)[::-1]
+    again = np.concatenate([two.probability(np.array([[user]]), np.arange(50)[None]) for user in backwards])
+    np.testing.assert_array_equal(one, again[backwards])
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+def test_a_fitted_prior_is_taken_as_it_is(prior):
+    fitted = prior.fit(TRAIN)
+    np.testing.assert_array_equal(everywhere(fitted.fit(TRAIN)), everywhere(fitted))
+
+
+def test_its_calibration_can_be_asked_for(prior):
+    found = bn.calibration_of(prior, TRAIN, bins=5)
+    assert found.count.sum() == pytest.approx(70 * 50 - round(0.8 * len(TRAIN)), rel=1e-6)
+    assert np.average(found.observed, weights=found.count) == pytest.approx(found.observed_rate)
+    assert np.average(found.expected, weights=found.count) == pytest.approx(found.expected_rate)
+
+
+def test_its_settings_can_be_recorded(prior):
+    assert describe(bn.BNS(prior=prior))["prior"]["class"] == type(prior).__name__
+    assert len(settings_text(bn.BNS(prior=prior))) < 120
+
+
+def test_the_parts_of_a_combination_are_recorded_too():
+    prior = bn.CombinedPrior([bn.RatePrior(0.5), bn.FlatPrior()])
+    assert describe(prior)["priors"][0] == {"class": "RatePrior", "hidden": 0.5}
+    assert settings_text(prior) == "CombinedPrior (priors=[RatePrior (hidden=0.5), FlatPrior])"

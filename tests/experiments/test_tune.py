@@ -1,0 +1,192 @@
+"""A search: blind to test labels, the same every time, gone on with after a stop, and modest in what it advises."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import bayesneg as bn
+from bayesneg.errors import InputError
+from bayesneg.experiments import search, search_space
+from worlds import random_interactions
+
+pytest.importorskip("optuna", reason="optuna is not installed (the extra 'tune')")
+
+FEW = {"trials": 9, "epochs": 6, "seeds": 2, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def split() -> bn.Split:
+    return bn.split(bn.synthetic(60, 50, seed=0), test=0.2, validation=0.2, seed=0)
+
+
+@pytest.fixture(scope="module")
+def tuning(split):
+    return bn.tune(split, **FEW)
+
+
+def facts(tuning):
+    """All of the trials but the seconds."""
+    return [replace(trial, seconds=0.0) for trial in tuning.trials]
+
+
+def test_a_trial_is_what_fit_finds_on_the_validation_part(split, tuning):
+    for trial in tuning.trials[:3]:
+        sampler = search.SamplerSpec.parse(trial.sampler).build(split)
+        run = bn.fit(bn.MF(), split, sampler, epochs=6, seed=0, progress=False)
+        assert trial.curve == run.record.at_epochs("validation_ndcg@20")
+        assert trial.value == run.record.at_epochs("validation_ndcg@20")[run.record.reported_epoch]
+
+
+def test_other_test_labels_give_the_same_trials_and_another_comparison(split, tuning):
+    kept = np.arange(len(split.test)) % 3 == 0
+    other = bn.tune(bn.Split(split.train, split.test.select(kept), split.validation), **FEW)
+    assert facts(other) == facts(tuning)
+    assert other.records[0].final != tuning.records[0].final
+
+
+def test_the_usual_setting_of_every_sampler_comes_first(tuning):
+    usual = ["rns", "dns:candidates=2", "bns:candidates=5:prior=popularity:weight=5"]
+    assert [trial.sampler for trial in tuning.trials[:3]] == usual
+    best = [max(trial.value for trial in tuning.trials if trial.family == name) for name in tuning.best]
+    assert [trial.value for trial in tuning.best.values()] == best
+
+
+def test_the_same_seed_gives_the_same_trials_and_another_gives_others(split, tuning):
+    assert facts(bn.tune(split, **FEW)) == facts(tuning)
+    assert [t.sampler for t in bn.tune(split, **FEW, seed=1).trials] != [t.sampler for t in tuning.trials]
+
+
+def test_a_trial_below_the_median_is_given_up(split):
+    found = bn.tune(split, **{**FEW, "trials": 16, "seeds": 1})
+    pruned = [trial for trial in found.trials if trial.state == "pruned"]
+    assert pruned
+    assert all(2 <= len(trial.curve) < 6 for trial in pruned)  # never in the first third
+
+
+@pytest.mark.parametrize("stopped_in_trial", [2, 6])
+def test_an_interrupted_search_ends_as_if_it_had_not_been(split, tuning, tmp_path, monkeypatch, stopped_in_trial):
+    begun = []
+
+    def interrupted(*given, **options):
+        begun.append(options["label"])
+        if len(begun) == stopped_in_trial:
+            options["epochs"] = 1
+            bn.fit(*given, **options)
+            raise KeyboardInterrupt
+        return bn.fit(*given, **options)
+
+    monkeypatch.setattr(search, "fit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        bn.tune(split, **FEW, out=tmp_path / "out")
+    resumed = bn.tune(split, **FEW, out=tmp_path / "out", resume=True)
+    assert facts(resumed) == facts(tuning)
+    assert resumed.advice == tuning.advice
+    assert len(begun) == len({trial.sampler for trial in tuning.trials}) + 1  # nothing but the stopped one again
+
+
+def test_a_search_goes_on_with_more_trials(split, tuning, tmp_path):
+    short = bn.tune(split, **{**FEW, "trials": 5}, out=tmp_path)
+    assert facts(short) == facts(tuning)[:5]
+    assert facts(bn.tune(split, **FEW, out=tmp_path, resume=True)) == facts(tuning)
+
+
+def test_half_a_line_and_the_lock_that_a_killed_process_left_are_no_hindrance(split, tuning, tmp_path):
+    bn.tune(split, **{**FEW, "trials": 4}, out=tmp_path)
+    with (tmp_path / search.JOURNAL).open("a") as journal:
+        journal.write('{"op_code": 4, "wor')
+    (tmp_path / f"{search.JOURNAL}.lock").symlink_to(tmp_path / search.JOURNAL)
+    assert facts(bn.tune(split, **FEW, out=tmp_path, resume=True)) == facts(tuning)
+
+
+def test_a_search_is_resumed_as_it_was_begun_or_not_at_all(split, tmp_path):
+    least = {**FEW, "trials": 3, "seeds": 1, "out": tmp_path}
+    bn.tune(split, **least)
+    with pytest.raises(InputError, match=r"already holds a search; .* add --resume"):
+        bn.tune(split, **least)
+    with pytest.raises(InputError, match=r"another epochs \(6, now 7\)"):
+        bn.tune(split, **{**least, "epochs": 7}, resume=True)
+    with pytest.raises(InputError, match="another model"):
+        bn.tune(split, **least, model=bn.MF(dim=8), resume=True)
+
+
+def test_a_folder_with_other_things_in_it_is_left_alone(split, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="not an empty folder"):
+        bn.tune(split, **FEW, out=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_rns_is_advised_where_nothing_is_better(split):
+    found = bn.tune(split, "dns:candidates=1", **{**FEW, "seeds": 3})  # which is RNS by another name
+    assert [trial.family for trial in found.trials] == ["RNS", "DNS (candidates=1)"]  # nothing to search
+    assert found.advice.label == "RNS"
+    assert "simple" in found.recommendation
+    assert isinstance(found.sampler, bn.RNS)
+
+
+def test_no_setting_is_tried_twice_and_the_search_ends_where_none_is_left(split, monkeypatch):
+    monkeypatch.setattr(search_space, "SPACE", {"candidates": search_space.WholeBetween(2, 4)})
+    found = bn.tune(split, "dns", **{**FEW, "seeds": 1})
+    assert sorted(trial.sampler for trial in found.trials) == [
+        "dns:candidates=2",
+        "dns:candidates=3",
+        "dns:candidates=4",
+        "rns",
+    ]
+
+
+def test_a_sampler_with_nothing_new_gives_its_turn_away(split, monkeypatch):
+    space = {"candidates": search_space.WholeBetween(2, 3), "power": search_space.Between(0.1, 1.0)}
+    monkeypatch.setattr(search_space, "SPACE", space)
+    found = bn.tune(split, "dns,pns", **{**FEW, "seeds": 1})
+    assert [trial.family for trial in found.trials].count("DNS") == 2
+    assert len(found.trials) == FEW["trials"]
+
+
+def test_turns_go_by_the_number_of_settings_to_search(tuning):
+    assert [trial.family for trial in tuning.trials[3:]] == ["DNS", "BNS", "BNS", "BNS", "DNS", "BNS"]
+
+
+def test_a_setting_that_fails_is_a_finding_and_not_the_end(split, tmp_path):
+    (tmp_path / "bad.py").write_text(
+        "import numpy as np\nimport bayesneg as bn\n\n\nclass Bad(bn.NegativeSampler):\n"
+        "    def sample(self, batch):\n        return np.full(len(batch.users), 10**6)\n"
+    )
+    found = bn.tune(split, f"{tmp_path / 'bad.py'}:Bad,dns", **{**FEW, "seeds": 1})
+    assert [trial.state for trial in found.trials[:3]] == ["complete", "failed", "complete"]
+    assert "sample must return item numbers" in found.trials[1].why
+    assert "Bad" not in found.best
+
+
+def test_a_baseline_is_judged_with_the_others_and_advised_where_it_is_better(split):
+    found = bn.tune(split, "rns", **{**FEW, "epochs": 1}, baselines={"POPULAR": bn.Popularity()})
+    labels = [record.label for record in found.records]
+    assert labels == ["RNS", "RNS", "POPULAR", "POPULAR"]
+    assert found.advice.label == "POPULAR"  # one epoch from random vectors learns next to nothing
+    assert found.model == bn.Popularity()
+
+
+def test_without_optuna_the_way_out_is_named(split, monkeypatch):
+    monkeypatch.setattr(search, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"needs optuna.*pip install 'bayesneg\[tune\]'"):
+        bn.tune(split, **FEW)
+
+
+def test_wrong_arguments_are_named():
+    plain = bn.split(random_interactions(np.random.default_rng(0), 20, 30, most=0.5), test=0.2, seed=0)
+    with pytest.raises(InputError, match=r"validation=0\.1"):
+        bn.tune(plain, **FEW)
+    judged = bn.split(bn.synthetic(30, 40, seed=0), test=0.2, validation=0.2, seed=0)
+    with pytest.raises(InputError, match="trials must be at least 3"):
+        bn.tune(judged, **{**FEW, "trials": 2})
+    with pytest.raises(InputError, match="seeds must be at least 1"):
+        bn.tune(judged, **{**FEW, "seeds": 0})
+    with pytest.raises(InputError, match="jobs must be at least 1"):
+        bn.tune(judged, **FEW, jobs=0)
+    with pytest.raises(InputError, match="ORACLE looks at the labels"):
+        bn.tune(judged, "rns,oracle", **FEW)
+    with pytest.raises(InputError, match="DNS twice"):
+        bn.tune(judged, "dns,dns", **FEW)

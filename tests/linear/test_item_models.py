@@ -1,0 +1,103 @@
+"""Item models against what their formulas say, written out plainly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bayesneg.linear.ease import dense_ease, ease, low_rank_ease
+from bayesneg.linear.item_models import item_model_of
+from bayesneg.linear.neighbours import item_neighbours
+from worlds import interactions, random_interactions
+
+
+def chosen(train) -> np.ndarray:
+    X = np.zeros((train.n_users, train.n_items))
+    X[train.users, train.indices] = 1.0
+    return X
+
+
+def plain_ease(X: np.ndarray, l2: float) -> np.ndarray:
+    P = np.linalg.inv(X.T @ X + l2 * np.eye(X.shape[1]))
+    B = -P / np.diag(P)
+    np.fill_diagonal(B, 0.0)
+    return B
+
+
+def plain_neighbours(X: np.ndarray, neighbours: int, shrink: float) -> np.ndarray:
+    common = X.T @ X
+    similar = common / (np.sqrt(np.outer(np.diag(common), np.diag(common))) + shrink + 1e-300)
+    np.fill_diagonal(similar, 0.0)
+    B = np.zeros_like(similar)
+    for item in range(len(B)):
+        best = np.argsort(-similar[:, item], kind="stable")[:neighbours]
+        B[best, item] = similar[best, item]
+    return B
+
+
+@pytest.fixture
+def train():
+    return random_interactions(np.random.default_rng(0), 50, 30, most=0.4)
+
+
+MODELS = {
+    "dense": (lambda train: dense_ease(train, l2=3.0), lambda X: plain_ease(X, 3.0)),
+    "low rank": (lambda train: low_rank_ease(train, l2=3.0, rank=30), lambda X: plain_ease(X, 3.0)),
+    "neighbours": (
+        lambda train: item_neighbours(train, neighbours=5, shrink=2.0),
+        lambda X: plain_neighbours(X, 5, 2.0),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_scores_are_the_sums_of_what_the_formula_says(train, name):
+    model, plain = (build(given) for build, given in zip(MODELS[name], (train, chosen(train)), strict=True))
+    expected = chosen(train) @ plain
+    unseen = chosen(train) == 0
+    rows = model.rows(train, np.arange(train.n_users))
+    np.testing.assert_allclose(rows[unseen], expected[unseen], atol=2e-5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_pairs_are_entries_of_the_rows(train, name):
+    model = MODELS[name][0](train)
+    users, items = (values.ravel() for values in np.indices((train.n_users, train.n_items)))
+    rows = model.rows(train, np.arange(train.n_users))
+    exact = name != "low rank"  # there a row is a product of matrices
+    shuffled = np.random.default_rng(0).permutation(len(users))
+    np.testing.assert_allclose(
+        model.pairs(train, users[shuffled], items[shuffled]), rows.ravel()[shuffled], rtol=0, atol=0 if exact else 1e-6
+    )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_survives_its_arrays(train, name):
+    model = MODELS[name][0](train)
+    again = item_model_of(model.kind, model.arrays())
+    users = np.arange(train.n_users)
+    np.testing.assert_array_equal(again.rows(train, users), model.rows(train, users))
+    assert again.n_items == train.n_items
+
+
+def test_low_rank_nears_the_exact_model_as_the_rank_grows(train):
+    exact, users = dense_ease(train, l2=3.0).rows(train, np.arange(50)), np.arange(50)
+    unseen = chosen(train) == 0
+    errors = [
+        np.abs(low_rank_ease(train, l2=3.0, rank=rank).rows(train, users) - exact)[unseen].max() for rank in (3, 15, 30)
+    ]
+    assert errors[0] > errors[1] > errors[2]
+
+
+def test_a_large_catalogue_gets_a_model_of_low_rank():
+    train = interactions([[0, 5], [0, 7], [5, 7]], 9000)
+    assert ease(train, l2=1.0).kind == "low-rank"
+    assert ease(interactions([[0, 5], [0, 7]], 9), l2=1.0).kind == "dense"
+
+
+def test_neighbours_are_the_same_whatever_the_block(train, monkeypatch):
+    whole = item_neighbours(train, neighbours=4, shrink=1.0)
+    monkeypatch.setattr("bayesneg.linear.neighbours.AT_ONCE", 100)
+    parts = item_neighbours(train, neighbours=4, shrink=1.0)
+    for one, other in zip(whole.arrays().values(), parts.arrays().values(), strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -1,0 +1,123 @@
+"""The page of an audit as a reader, a screen reader and a browser without a network meet it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from report_pages import Page
+
+import bayesneg as bn
+from bayesneg.errors import InputError
+from bayesneg.report.audit import render, write_audit
+from bayesneg.report.audit_rows import audited, finding, measured
+
+HOSTILE = """<script>alert(1)</script>"' & $x_1$ id="p" url(#a)"""
+
+
+@pytest.fixture(scope="module")
+def records():
+    samplers = {"RNS": bn.RNS(), "DNS": bn.DNS(), "BNS": bn.BNS(), "oracle": oracle, HOSTILE: bn.PNS()}
+    settings = {"model": bn.MF(dim=4), "seeds": 2, "epochs": 3, "probes": 100, "progress": False}
+    return bn.audit(bn.hide(bn.synthetic(60, 50, seed=0), [0.2, 0.5]), samplers, **settings).records
+
+
+def oracle(split):
+    return bn.BNS(prior=bn.OraclePrior(split.held_out))
+
+
+@pytest.fixture(scope="module", params=["several splits", "one split", "one run", "no belief", "truth unknown"])
+def text(request, records):
+    return render(chosen(records, request.param))
+
+
+def chosen(records, case):
+    first = [record for record in records if record.dataset == records[0].dataset]
+    return {
+        "several splits": records,
+        "one split": first,
+        "one run": first[:1],
+        "no belief": [record for record in first if record.label in ("RNS", "DNS")],
+        "truth unknown": [replace(record, data={**record.data, "truth_known": False}) for record in first],
+    }[case]
+
+
+def test_every_page_is_well_formed_and_fetches_nothing(text):
+    page = Page(text)
+    assert (page.count("h1"), page.count("main"), page.count("script")) == (1, 1, 1)
+    assert [name for name, n in Counter(page.ids).items() if n > 1] == []
+    for tag, attributes in page.tags:
+        assert tag not in ("link", "img", "iframe", "image")
+        assert all(attributes.get(key, "#").startswith("#") for key in ("src", "href", "xlink:href"))
+    assert page.count("caption") == page.count("table")
+    assert not {"nan", "NaN", "None"} & set(page.visible.split())
+
+
+def test_figures_have_names_and_descriptions(text):
+    drawings = [attributes for tag, attributes in Page(text).tags if tag == "svg"]
+    assert drawings
+    assert all(attributes["role"] == "img" and attributes["aria-labelledby"] for attributes in drawings)
+
+
+def test_the_table_shows_the_means_of_the_records(records):
+    study = audited(records)[0]
+    rows = Page(render(chosen(records, "one split"))).tables[0]
+    for member, row in zip(study.groups, rows[1:], strict=False):
+        assert row[1].split()[0] == f"{measured(member, 'fn').mean:.4f}"
+
+
+def test_several_splits_are_laid_side_by_side(records):
+    page = Page(render(records))
+    assert [head.strip() for head in page.tables[0][0]] == ["Sampler", "20% hidden", "50% hidden"]
+    assert "False negatives against what is hidden" in page.visible
+    assert "Across splits" not in Page(render(chosen(records, "one split"))).visible
+
+
+def test_unknown_truth_is_said_to_give_lower_bounds(records):
+    assert "lower bounds" in Page(render(chosen(records, "truth unknown"))).visible
+    assert "at least" in finding(audited(chosen(records, "truth unknown"))[0])
+    assert "lower bounds" not in Page(render(records)).visible
+
+
+def test_an_oracle_is_marked_and_never_named_as_the_cleanest(records):
+    assert "sees test labels" in Page(render(records)).visible
+    assert not finding(audited(records)[0]).startswith("oracle")
+
+
+def test_without_a_belief_there_is_no_section_about_it(records):
+    assert "Is unbias calibrated?" not in Page(render(chosen(records, "no belief"))).visible
+    assert "Is unbias calibrated?" in Page(render(records)).visible
+
+
+def test_the_same_records_give_the_same_bytes(records):
+    assert render(records) == render(records)
+
+
+def test_a_page_needs_a_run_and_a_file(records, tmp_path):
+    with pytest.raises(InputError, match="at least one run"):
+        render([])
+    with pytest.raises(InputError, match="is a folder"):
+        write_audit(records[:1], tmp_path)
+
+
+def test_importing_the_page_does_not_import_matplotlib():
+    code = "import sys, bayesneg.report.audit; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_browser_opens_the_page_without_a_word_of_complaint(records, tmp_path):
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no Chromium on this machine")
+    written, picture = write_audit(records, tmp_path / "audit.html"), tmp_path / "page.png"
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", f"--screenshot={picture}"]
+    done = subprocess.run(
+        [browser, *options, f"--user-data-dir={tmp_path / 'profile'}", written.as_uri()],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert picture.stat().st_size > 10_000
+    assert "CONSOLE" not in done.stderr
