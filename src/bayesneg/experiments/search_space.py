@@ -43,7 +43,7 @@ Range = Between | WholeBetween | Among
 SPACE: Final[Mapping[str, Range | str]] = {
     "candidates": WholeBetween(2, 40),  # m
     "weight": Between(0.5, 100.0),  # λ
-    "prior": Among(tuple(kind for kind in PRIORS if kind != "self")),
+    "prior": Among(tuple(PRIORS)),
     "likelihood": EVERY,
     "power": Between(0.1, 1.0),
     "scale": Between(10.0, 1000.0),
