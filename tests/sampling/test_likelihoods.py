@@ -8,6 +8,7 @@ import pytest
 import bayesneg as bn
 from bayesneg.errors import InputError
 from bayesneg.kernels import reference
+from bayesneg.sampling.belief import believed_unbias
 from bayesneg.sampling.candidates import evenly_spread
 from bayesneg.sampling.likelihoods import false_share, rising_density, tabled
 from bayesneg.sampling.probes import Probes, Standing
@@ -119,7 +120,7 @@ def test_in_the_first_epoch_only_the_prior_speaks():
     ready = bn.BNS(likelihood="empirical", prior=bn.FlatPrior(0.3)).prepare(train, rng=stream(0, "memory"))
     batch = batch_of(train, scorer, stream(0, "draws"), size=20)
     drawn, rule = ready.draws(batch), ready.rule(batch)
-    found = reference.assigned_unbias(rule, batch, np.maximum(drawn.candidates, 0), drawn.priors)
+    found = believed_unbias(rule, batch, np.maximum(drawn.candidates, 0), drawn.priors)
     np.testing.assert_allclose(found, 0.7)
 
 

@@ -19,7 +19,7 @@ from bayesneg.sampling.self_prior import SelfPrior
 Build = Callable[[Mapping[str, Any], Split], Prior]
 OWN: Final = {  # settings that only some kinds have
     "column": ("group", "smoothed"),
-    "hidden": ("rate", "smoothed", "learned"),
+    "hidden": ("rate", "smoothed", "learned", "self"),
     "item_model": ("learned",),
     "l2": ("learned",),
 }
@@ -39,6 +39,8 @@ def built_prior(settings: Mapping[str, Any], split: Split) -> Prior:
     for key, having in OWN.items():
         if key in settings and not set(kinds) & set(having):
             raise InputError(f"{key} is for the prior {' or '.join(having)}; set prior={having[0]} with it")
+    if "self" in kinds and (len(kinds) > 1 or set(WRAPPING) & set(settings)):
+        raise InputError("prior=self follows the model as it trains and stands alone; leave out what goes with it")
     if "seen" in settings and "rejected" not in settings:
         raise InputError("seen goes with rejected, the file of pairs that were shown and not chosen")
     parts = [as_prior(own_prior(kind)) if is_own(kind) else PRIORS[kind](settings, split) for kind in kinds]
@@ -82,5 +84,5 @@ PRIORS: Final[dict[str, Build]] = {
     "rate": lambda settings, split: RatePrior(**_rated(settings)),
     "smoothed": lambda settings, split: SmoothedGroupPrior(_column(settings, split), **_rated(settings)),
     "learned": _learned,
-    "self": lambda settings, split: SelfPrior(),
+    "self": lambda settings, split: SelfPrior(**_rated(settings)),
 }

@@ -64,14 +64,14 @@ class PriorOptions(Options):
 
     prior: Annotated[str, AfterValidator(_known_priors)] = Field(
         "popularity",
-        description="believed before scores are seen: popularity, flat, rate, group, smoothed (group), learned, self, "
-        "oracle or file.py:Class; several joined by +",
+        description="believed before scores are seen: popularity, flat, rate, group, smoothed (group), learned, "
+        "self (with likelihood=flat), oracle or file.py:Class; several joined by +",
     )
     column: str | None = Field(
         None, description="user column of the group and smoothed priors; occupation, or the first there is"
     )
     hidden: float | None = Field(
-        None, description="hidden positives for each observed one, of the rate, smoothed and learned priors"
+        None, description="hidden positives for each observed one, of the rate, smoothed, learned and self priors"
     )
     item_model: Literal["auto", "ease", "neighbours"] | None = Field(
         None, description="what the learned prior learns from: auto (by the catalogue's size), ease or neighbours"

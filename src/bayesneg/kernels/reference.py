@@ -236,12 +236,6 @@ def _take_highest(rule: TakeHighest, draws: Draws, batch: Batch) -> Callable[[in
     return answer
 
 
-def assigned_unbias(rule: Posterior, batch: Batch, items: np.ndarray, priors: np.ndarray) -> np.ndarray:
-    """The unbias (B, m) that the rule assigns to unobserved ``items`` (B, m) with these priors (B, m)."""
-    _, counts, n = _COUNTS[type(rule)](rule, batch, items)
-    return counted_unbias(rule.likelihood, counts, n[:, None], priors)
-
-
 def _counts(rule: Posterior, batch: Batch, items: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Scores (B, m), how many of a user's list are at most each (B, m), and of how many that is a share (B,)."""
     x_all = batch.score_all()  # (B, n_items)
