@@ -181,3 +181,10 @@ def test_commas_within_brackets_belong_to_a_setting():
 def test_a_schedule_that_is_none_is_refused(text):
     with pytest.raises(InputError, match="linear/START/RATE/FLOOR"):
         schedule(text)
+
+
+@pytest.mark.parametrize("text", ["bns:prior=self+rate:likelihood=flat", "bns:prior=self:strength=2:likelihood=flat"])
+def test_a_self_estimated_prior_stands_alone(text):
+    split = bn.split(bn.synthetic(60, 50, seed=0), test=0.2, seed=0)
+    with pytest.raises(InputError, match="prior=self follows the model"):
+        SamplerSpec.parse(text).build(split)
