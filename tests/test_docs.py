@@ -42,7 +42,9 @@ def test_a_page_has_the_code_it_promises(page):
     assert len(blocks(page)) == PAGES[page]
 
 
-@pytest.mark.parametrize("script", ["results_page.py", "reproduction_page.py", "speed_page.py", "audit_page.py"])
+@pytest.mark.parametrize(
+    "script", ["results_page.py", "reproduction_page.py", "speed_page.py", "audit_page.py", "beyond_page.py"]
+)
 def test_a_page_of_results_is_what_the_records_give(script):
     done = subprocess.run(
         [sys.executable, f"benchmarks/{script}", "--check"], cwd=HOME, capture_output=True, text=True, check=False

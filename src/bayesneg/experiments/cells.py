@@ -16,7 +16,7 @@ from bayesneg.interfaces import RuleSampler
 from bayesneg.runs.record import RunRecord, describe
 from bayesneg.training import fit
 
-View = Literal["last", "best"]
+View = Literal["last", "best", "blind"]
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Cell:
 
     dataset: str
     fingerprint: str  # of the split it is judged on
-    view: View  # the last epoch, or the best on validation data
+    view: View  # the last epoch, the best on validation data, or the last one judged on validation data
     model: str
-    sampler: str  # its kind
+    sampler: str  # its kind; empty for a baseline
     label: str  # its name in tables, which decides nothing
     epochs: int
     seed: int
@@ -57,7 +57,7 @@ def run_cell(cell: Cell, split: Split, *, progress: Callable[[dict[str, Any]], N
     """Train and judge one cell; ``progress`` is called with each epoch's line."""
     if split.fingerprint != cell.fingerprint:
         raise InputError(f"{cell}: the data is not what the cell was planned for; plan the sweep again")
-    sampler = build_sampler(cell.sampler, cell.sampler_settings, split)
+    sampler = build_sampler(cell.sampler, cell.sampler_settings, split) if cell.sampler else None
     watched = Watched(sampler, split, cell.densities) if cell.densities and isinstance(sampler, RuleSampler) else None
     run = fit(
         MODEL_KINDS[cell.model](**cell.model_settings),
@@ -65,12 +65,12 @@ def run_cell(cell: Cell, split: Split, *, progress: Callable[[dict[str, Any]], N
         watched or sampler,
         epochs=cell.epochs,
         seed=cell.seed,
-        select=cell.view,
+        select="best" if cell.view == "best" else "last",
         evaluate_every=cell.evaluate_every,
         label=cell.label,
         progress=progress,
     )
-    if watched is None:
+    if watched is None or sampler is None:
         return run.record
     return replace(
         run.record,

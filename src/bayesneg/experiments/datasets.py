@@ -2,7 +2,8 @@
 
 ML-100K is the split that the paper's authors published, where the data folder has it; everything else is a random
 80/20 split of seed 0. The view ``best`` moves a tenth of the training part into validation, so that an epoch can be
-chosen without looking at the test part; the view ``last`` trains on all of it, as the paper does.
+chosen without looking at the test part; the view ``last`` trains on all of it, as the paper does. The view ``blind``
+is for choosing settings: trained as ``best``, judged on validation, without the test labels.
 """
 
 from __future__ import annotations
@@ -42,9 +43,18 @@ class Source:
         return self.split(dataset, view).fingerprint
 
     def _made(self, dataset: str, view: View) -> Split:
+        if view == "blind":
+            return blind(self.split(dataset, "best"))
         if view == "best":
             return carve_validation(self.split(dataset, "last"), VALIDATION_SHARE, seed=0)
         return _read(dataset, self.data_dir) if self.arrays is None else _from_arrays(self.arrays, dataset)
+
+
+def blind(split: Split) -> Split:
+    """The same training part, judged on validation: the test labels are not in it."""
+    if split.validation is None:
+        raise InputError("tuning needs a validation part; split with validation=0.1")
+    return Split(split.train, split.validation, how=f"{split.how}; judged on validation")
 
 
 def _read(dataset: str, data_dir: Path | None) -> Split:

@@ -43,13 +43,6 @@ def require_optuna() -> None:
         raise InputError("tuning needs optuna, which is not installed; run: pip install 'bayesneg[tune]'")
 
 
-def blind(split: Split) -> Split:
-    """The same training part, judged on validation: the test labels are not in it."""
-    if split.validation is None:
-        raise InputError("tuning needs a validation part; split with validation=0.1")
-    return Split(split.train, split.validation, how=f"{split.how}; judged on validation")
-
-
 @dataclass
 class Search:
     """What is tried, on what, and where it is kept."""

@@ -11,7 +11,8 @@ from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.experiments.advice import advise
 from bayesneg.experiments.compare import compare
-from bayesneg.experiments.search import Search, best_of, blind, opened, require_optuna
+from bayesneg.experiments.datasets import blind
+from bayesneg.experiments.search import Search, best_of, opened, require_optuna
 from bayesneg.experiments.search_space import Family, family
 from bayesneg.experiments.spec import SamplerSpec, parse_samplers
 from bayesneg.interfaces import Model

@@ -16,7 +16,11 @@ from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
 
 NEAR: Final = 0.01  # further than this from the interval, the published number is marked
-VIEWS: Final = {"last": "last epoch, as in the paper", "best": "best epoch on validation data"}
+VIEWS: Final = {
+    "last": "last epoch, as in the paper",
+    "best": "best epoch on validation data",
+    "blind": "judged on validation data",
+}
 MODELS: Final = {"mf": "MF", "lightgcn": "LightGCN", "torch-mf": "MF in mini-batches"}
 DATASETS: Final = {"ml-100k": "MovieLens-100K", "ml-1m": "MovieLens-1M", "yahoo-r3": "Yahoo!-R3"}
 
