@@ -65,6 +65,8 @@ class Recipe(_Strict):
     """A sweep: every sampler with every model on every dataset, in every view."""
 
     title: str
+    about: str = Field(default="", description="what a reader of the whole table must know")
+    as_stated: bool = Field(default=True, description="false where the rows follow another reading than the text's")
     samplers: tuple[Row, ...] = ()
     datasets: tuple[str, ...] = ()
     models: tuple[str, ...] = ("mf",)

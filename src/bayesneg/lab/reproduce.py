@@ -125,18 +125,22 @@ def reproduce(
     found = studies(stem, recipe, cells, ledger.read(out / RECORDS))
     if not found:
         raise BayesnegError(f"no cell of {name} could be finished; {failures[0]}")
-    return Result(found, write(stem, recipe.title, found, out), left_out, failures)
+    return Result(found, write(stem, recipe, found, out), left_out, failures)
 
 
-def write(name: str, title: str, found: Sequence[Study], out: Path) -> list[Path]:
+def write(name: str, recipe: Recipe, found: Sequence[Study], out: Path) -> list[Path]:
     """The files of a table or figure, made from studies alone."""
     if name in DRAWN:
         return [path for study in found for path in draw_figure(name, study, out / _file(name, study, found))]
-    texts = {".md": markdown(title, found), ".csv": comma_separated(found), ".tex": latex(title, found)}
+    texts = {
+        ".md": markdown(recipe.title, found, preface=recipe.about.strip()),
+        ".csv": comma_separated(found),
+        ".tex": latex(recipe.title, found),
+    }
     paths = [out / f"{name}{ending}" for ending in texts]
     for path, text in zip(paths, texts.values(), strict=True):
         write_whole(path, lambda part, text=text: part.write_text(text, encoding="utf-8"))  # type: ignore[misc]
-    return [*paths, write_page(title, found, out / f"{name}.html")]
+    return [*paths, write_page(recipe.title, found, out / f"{name}.html")]
 
 
 def _file(name: str, study: Study, found: Sequence[Study]) -> str:
