@@ -255,6 +255,24 @@ def test_what_sees_test_labels_says_so_through_any_wrapping(world):
     assert not bn.ScaledPrior(bn.LearnedPrior()).uses_test_labels
 
 
+class Following(bn.FlatPrior):
+    """A prior of one's own with one hook."""
+
+    def end_epoch(self, scorer):
+        return
+
+
+@pytest.mark.parametrize("inner", [bn.SelfPrior(), Following(0.1)])
+def test_what_follows_training_is_not_wrapped_since_its_hooks_would_be_lost(world, inner):
+    for wrap in (
+        bn.ScaledPrior,
+        lambda prior: bn.CombinedPrior([bn.FlatPrior(), prior]),
+        lambda prior: bn.ExposurePrior(world.test, base=prior),
+    ):
+        with pytest.raises(InputError, match=f"{type(inner).__name__} follows the model as it trains"):
+            wrap(inner)
+
+
 # ---- calibration
 
 
@@ -296,6 +314,7 @@ def test_calibration_hides_labels_of_training_only(world):
         (lambda: bn.SmoothedGroupPrior("age").fit(interactions([[0]], 2)), "no user column 'age'"),
         (lambda: bn.ExposurePrior(interactions([[0]], 2), seen=2), "seen must be"),
         (lambda: bn.CombinedPrior([]), "at least one prior"),
+        (lambda: bn.CombinedPrior(bn.RatePrior()), "priors must be a list"),
         (lambda: bn.CombinedPrior([bn.FlatPrior(0.1)], weights=[1, 2]), "one for each of 1 priors"),
         (lambda: bn.CombinedPrior([bn.FlatPrior(0.1)], scale="log"), "scale must be"),
         (lambda: bn.ScaledPrior(bn.FlatPrior(0.1), 0), "strength must be"),

@@ -157,6 +157,19 @@ def as_prior(prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray]) -> P
     raise InputError(f"prior must be a Prior or a function (users, items) → probability, got {prior!r}")
 
 
+HOOKS = ("kept_out", "end_epoch", "state_dict", "load_state_dict")
+
+
+def wrapped(prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray], within: str) -> Prior:
+    """A prior inside another, which hands on nothing but its probability: one that follows training is refused."""
+    own = as_prior(prior)
+    if own.weighs_scores or any(getattr(type(own), hook) is not getattr(Prior, hook) for hook in HOOKS):
+        raise InputError(
+            f"{type(own).__name__} follows the model as it trains and stands alone; use it without {within}"
+        )
+    return own
+
+
 def probabilities_of(prior: Prior, users: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     """What a prior says about candidates (B, m) of users (B,); −1 may say anything.
 

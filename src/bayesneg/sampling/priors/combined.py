@@ -12,7 +12,7 @@ from bayesneg.checks import number, one_of
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Prior
-from bayesneg.sampling.priors.basic import as_prior
+from bayesneg.sampling.priors.basic import as_prior, wrapped
 from bayesneg.sampling.priors.curves import with_odds
 
 SURE = 1e-9  # no prior of a combination is surer than this, so that none can overrule all others
@@ -32,9 +32,11 @@ class CombinedPrior(Prior):
 
     def __post_init__(self) -> None:
         one_of("scale", self.scale, ("logit", "probability"))
+        if not isinstance(self.priors, Sequence):
+            raise InputError(f"priors must be a list of priors, got {self.priors!r}; write CombinedPrior([a, b])")
         if not self.priors:
             raise InputError("priors must name at least one prior, got none")
-        object.__setattr__(self, "priors", tuple(as_prior(prior) for prior in self.priors))
+        object.__setattr__(self, "priors", tuple(wrapped(prior, "CombinedPrior") for prior in self.priors))
         if self.weights is not None:
             if len(self.weights) != len(self.priors):
                 raise InputError(f"weights must be one for each of {len(self.priors)} priors, got {len(self.weights)}")
@@ -67,7 +69,7 @@ class ScaledPrior(Prior):
 
     def __post_init__(self) -> None:
         number("strength", self.strength, above=0)
-        object.__setattr__(self, "prior", as_prior(self.prior))
+        object.__setattr__(self, "prior", wrapped(self.prior, "ScaledPrior"))
 
     def fit(self, train: Interactions) -> ScaledPrior:
         return replace(self, prior=as_prior(self.prior).fit(train))

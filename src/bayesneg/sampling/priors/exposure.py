@@ -11,7 +11,7 @@ from bayesneg.checks import number
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Prior
-from bayesneg.sampling.priors.basic import as_prior
+from bayesneg.sampling.priors.basic import as_prior, wrapped
 from bayesneg.sampling.priors.curves import with_odds
 from bayesneg.sampling.priors.rates import RatePrior
 
@@ -32,7 +32,7 @@ class ExposurePrior(Prior):
 
     def __post_init__(self) -> None:
         number("seen", self.seen, least=0, most=1)
-        object.__setattr__(self, "base", as_prior(self.base))
+        object.__setattr__(self, "base", wrapped(self.base, "ExposurePrior"))
 
     def fit(self, train: Interactions) -> ExposurePrior:
         return replace(self, rejected=matched(self.rejected, train), base=as_prior(self.base).fit(train))
