@@ -163,7 +163,17 @@ def test_a_large_catalogue_is_learned_from_neighbours():
 def test_the_rate_prior_expects_as_many_hidden_positives_as_it_is_told():
     train = interactions([[0, 1], [0], [0, 2], [0]], 4)
     found = bn.RatePrior(hidden=0.5).fit(train).probability(np.zeros((1, 1), int), np.arange(4))
-    np.testing.assert_allclose(found, [[0.5, 0.125, 0.125, 0.0]])
+    np.testing.assert_allclose(found, [[1.0, 0.5 * 1 / 3, 0.5 * 1 / 3, 0.0]])  # of three users one half
+
+
+def test_the_rate_prior_is_the_share_of_hidden_positives_among_unobserved_pairs():
+    """Popular items have few unobserved pairs, among which the hidden positives are many."""
+    rng = np.random.default_rng(0)
+    likes = rng.random((4000, 6)) < np.array([0.05, 0.2, 0.4, 0.6, 0.8, 0.9])
+    seen = likes & (rng.random(likes.shape) < 0.8)
+    train = interactions([np.flatnonzero(row).tolist() for row in seen], 6)
+    found = bn.RatePrior(hidden=0.25).fit(train).probability(np.zeros(1, int), np.arange(6))
+    np.testing.assert_allclose(found, (likes & ~seen).sum(axis=0) / (~seen).sum(axis=0), rtol=0.1)
 
 
 def grouped(rates: np.ndarray, size: int, rng: np.random.Generator):
@@ -182,6 +192,16 @@ def test_the_pull_is_found_from_how_much_groups_differ():
     assert pull(counts, sizes, counts.sum(axis=0) / 1200) == pytest.approx(a, rel=0.1)
 
 
+@pytest.mark.parametrize("sizes", [[300, 100], [50, 20]])
+@pytest.mark.parametrize("a", [3.0, 15.0])
+def test_the_pull_is_found_from_two_unequal_groups(a, sizes):
+    """The overall rate comes from the same counts, which with few groups is most of what they differ by."""
+    rng, sizes = np.random.default_rng(0), np.array(sizes)[:, None]
+    overall = rng.uniform(0.05, 0.5, 20_000)
+    counts = rng.binomial(sizes, rng.beta(a * overall, a * (1 - overall), (2, 20_000)))
+    assert pull(counts, sizes, counts.sum(axis=0) / sizes.sum()) == pytest.approx(a, rel=0.08)
+
+
 def test_groups_that_do_not_differ_get_the_overall_rate():
     train = grouped(np.tile(np.linspace(0.1, 0.6, 50), (5, 1)), 40, np.random.default_rng(0))
     smooth, plain = (
@@ -194,7 +214,8 @@ def test_groups_that_do_not_differ_get_the_overall_rate():
 def test_a_group_of_few_users_is_believed_less_than_a_large_one():
     one, other = [[0]] * 40 + [[1]] * 20, [[0]] * 20 + [[1]] * 40  # two thirds here, one third there
     train = interactions([*one, *other, [1]], 2, user_columns={"job": np.repeat(["a", "b", "c"], [60, 60, 1])})
-    found = bn.SmoothedGroupPrior("job", hidden=1.0).fit(train).probability(np.array([[0], [60], [120]]), np.array([1]))
+    odds = bn.SmoothedGroupPrior("job", hidden=0.1).fit(train).probability(np.array([[0], [60], [120]]), np.array([1]))
+    found = odds / (0.1 + odds)  # the rate r whose hidden · r / (1 − r) it is
     overall = train.popularity[1] / 121
     assert 1 / 3 < found[0, 0] < overall < found[1, 0] < 2 / 3  # each group is pulled towards the middle
     assert overall < found[2, 0] < 0.7  # the one user of the third is far from deciding: its own rate is 1

@@ -89,8 +89,7 @@ class HiddenCurve:
     scale: float
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
-        p = self.curve(self.scale * scores)
-        return np.minimum(self.factor * p, 1.0 - p) / np.maximum(1.0 - p, np.finfo(np.float64).tiny)
+        return hidden_share(self.curve(self.scale * scores), self.factor)
 
 
 CURVES: Final[dict[str, Callable[..., CalibrationCurve]]] = {
@@ -104,8 +103,28 @@ def with_odds(probabilities: np.ndarray, factor: float) -> np.ndarray:
 
     >>> with_odds(np.array([0.0, 0.5, 1.0]), 3.0)
     array([0.  , 0.75, 1.  ])
+    >>> with_odds(np.array([0.5, 1.0]), 0.0)
+    array([0., 1.])
     """
-    return probabilities * factor / (1.0 - probabilities + probabilities * factor)
+    raised = np.asarray(probabilities * factor, dtype=np.float64)
+    return _ratio(raised, 1.0 - probabilities + raised)
+
+
+def hidden_share(observed: np.ndarray, hidden: float) -> np.ndarray:
+    """min(hidden · r / (1 − r), 1): P(hidden | unobserved) of pairs of which a share r is observed.
+
+    With ``hidden`` hidden positives for each observed one, hidden · r of all such pairs are hidden, and 1 − r are left.
+
+    >>> hidden_share(np.array([0.0, 0.2, 0.9, 1.0]), 0.5)
+    array([0.   , 0.125, 1.   , 1.   ])
+    """
+    left = 1.0 - np.asarray(observed, dtype=np.float64)
+    return _ratio(np.minimum(hidden * observed, left), left)
+
+
+def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """part / whole; 1 where there is nothing."""
+    return np.divide(part, whole, out=np.ones(np.shape(whole)), where=np.asarray(whole) > 0)
 
 
 def pooled(scores: np.ndarray, hidden: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
