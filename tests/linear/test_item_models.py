@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bayesneg.errors import InputError
 from bayesneg.linear.ease import dense_ease, ease, low_rank_ease
 from bayesneg.linear.item_models import item_model_of
 from bayesneg.linear.neighbours import item_neighbours
@@ -64,11 +65,23 @@ def test_pairs_are_entries_of_the_rows(train, name):
     model = MODELS[name][0](train)
     users, items = (values.ravel() for values in np.indices((train.n_users, train.n_items)))
     rows = model.rows(train, np.arange(train.n_users))
-    exact = name != "low rank"  # there a row is a product of matrices
+    exact = model.rows_are_pairs
     shuffled = np.random.default_rng(0).permutation(len(users))
     np.testing.assert_allclose(
         model.pairs(train, users[shuffled], items[shuffled]), rows.ravel()[shuffled], rtol=0, atol=0 if exact else 1e-6
     )
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("wrong", [-1, 10**7])
+def test_users_and_items_that_are_not_there_are_refused(train, name, wrong):
+    model, good, bad = MODELS[name][0](train), np.zeros(2, dtype=np.int64), np.array([0, wrong])
+    with pytest.raises(InputError, match=f"users must be numbers from 0 to 49, got {wrong}"):
+        model.rows(train, bad)
+    with pytest.raises(InputError, match=f"users must be numbers from 0 to 49, got {wrong}"):
+        model.pairs(train, bad, good)
+    with pytest.raises(InputError, match=f"items must be numbers from 0 to 29, got {wrong}"):
+        model.pairs(train, good, bad)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -139,6 +139,11 @@ def test_rows_are_kept_only_where_all_of_them_fit(world):
     assert bn.LearnedPrior(cache=1).fit(interactions([[0, 1], [1, 2]] * 300, 500)).rows is None  # 1.2 MB
 
 
+def test_rows_of_a_model_of_low_rank_are_not_kept_since_they_differ_from_pairs_in_the_last_bit():
+    train = interactions([[0, 1, 8999], [0, 1, 2], [0, 2, 8999]], 9000)
+    assert bn.LearnedPrior(model="ease", folds=2).fit(train).rows is None
+
+
 def test_the_seeds_of_a_comparison_share_what_was_learned(world):
     prior = bn.LearnedPrior(folds=2)
     assert prior.fit(world.train) is prior.fit(world.train)

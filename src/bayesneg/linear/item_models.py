@@ -15,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from bayesneg.data.interactions import Interactions
+from bayesneg.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,18 +23,28 @@ class ItemModel(ABC):
     """Scores from the items a user chose."""
 
     kind: ClassVar[str]
+    rows_are_pairs: ClassVar[bool] = True  # to the bit
 
     @property
     @abstractmethod
     def n_items(self) -> int: ...
 
-    @abstractmethod
     def rows(self, chosen: Interactions, users: np.ndarray) -> np.ndarray:
         """Scores (B, n_items) float32 of every item for users (B,), from what they chose."""
+        _check("users", users, chosen.n_users)
+        return self._rows(chosen, users)
 
-    @abstractmethod
     def pairs(self, chosen: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         """Scores (P,) float32 of pairs (P,)."""
+        _check("users", users, chosen.n_users)
+        _check("items", items, self.n_items)
+        return self._pairs(chosen, users, items)
+
+    @abstractmethod
+    def _rows(self, chosen: Interactions, users: np.ndarray) -> np.ndarray: ...
+
+    @abstractmethod
+    def _pairs(self, chosen: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray: ...
 
     @abstractmethod
     def arrays(self) -> dict[str, np.ndarray]:
@@ -51,12 +62,12 @@ class DenseItems(ItemModel):
     def n_items(self) -> int:
         return len(self.weights)
 
-    def rows(self, chosen: Interactions, users: np.ndarray) -> np.ndarray:
+    def _rows(self, chosen: Interactions, users: np.ndarray) -> np.ndarray:
         from bayesneg.kernels import linear
 
         return linear.dense_rows(self.weights, chosen.indptr, chosen.indices, users)
 
-    def pairs(self, chosen: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+    def _pairs(self, chosen: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         from bayesneg.kernels import linear
 
         return linear.dense_pairs(self.weights, chosen.indptr, chosen.indices, users, items)
@@ -78,7 +89,7 @@ class NeighbourItems(ItemModel):
     def n_items(self) -> int:
         return len(self.starts) - 1
 
-    def rows(self, chosen: Interactions, users: np.ndarray) -> np.ndarray:
+    def _rows(self, chosen: Interactions, users: np.ndarray) -> np.ndarray:
         from bayesneg.kernels import linear
 
         return linear.sparse_rows(*self._by_neighbour, chosen.indptr, chosen.indices, users)
@@ -91,7 +102,7 @@ class NeighbourItems(ItemModel):
         about = np.repeat(np.arange(self.n_items, dtype=np.int32), np.diff(self.starts))
         return np.concatenate(([0], np.cumsum(counts))), about[order], self.weights[order]
 
-    def pairs(self, chosen: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+    def _pairs(self, chosen: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         from bayesneg.kernels import linear
 
         return linear.sparse_pairs(
@@ -109,15 +120,16 @@ class LowRankItems(ItemModel):
     chosen_vectors: np.ndarray  # (n_items, d) float32, C
     item_vectors: np.ndarray  # (n_items, d) float32, D
     kind: ClassVar[str] = "low-rank"
+    rows_are_pairs: ClassVar[bool] = False  # a row is a product of matrices, whose sums have another order
 
     @property
     def n_items(self) -> int:
         return len(self.item_vectors)
 
-    def rows(self, chosen: Interactions, users: np.ndarray) -> np.ndarray:
+    def _rows(self, chosen: Interactions, users: np.ndarray) -> np.ndarray:
         return self.user_vectors(chosen, users) @ self.item_vectors.T
 
-    def pairs(self, chosen: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+    def _pairs(self, chosen: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         from bayesneg.kernels import linear
 
         distinct, places = np.unique(users, return_inverse=True)
@@ -141,3 +153,10 @@ KINDS: dict[str, type[DenseItems] | type[NeighbourItems] | type[LowRankItems]] =
 def item_model_of(kind: str, arrays: Mapping[str, np.ndarray]) -> ItemModel:
     """The model that :meth:`ItemModel.arrays` were taken from."""
     return KINDS[kind](**arrays)
+
+
+def _check(noun: str, numbers: np.ndarray, n: int) -> None:
+    """Compiled code looks up whatever it is given."""
+    if numbers.size and (numbers.min() < 0 or numbers.max() >= n):
+        wrong = numbers[(numbers < 0) | (numbers >= n)].flat[0]
+        raise InputError(f"{noun} must be numbers from 0 to {n - 1}, got {wrong}")

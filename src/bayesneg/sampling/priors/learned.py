@@ -114,7 +114,7 @@ class ScoredPrior(Prior):
 
     def __init__(self, model: ItemModel, curve: CalibrationCurve, train: Interactions, *, cache: int) -> None:
         self.model, self.curve, self.train = model, curve, train
-        fits = 4 * train.n_users * train.n_items <= cache * 2**20
+        fits = 4 * train.n_users * train.n_items <= cache * 2**20 and model.rows_are_pairs
         self.rows = _Rows(train.n_users, train.n_items) if fits else None
 
     def is_of(self, train: Interactions) -> bool:
