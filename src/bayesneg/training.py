@@ -68,6 +68,8 @@ def fit(
     """
     _check(epochs=epochs, evaluate_every=evaluate_every, checkpoint_every=checkpoint_every)
     _check_sampler(model, sampler)
+    if observer is not None and isinstance(model, Baseline):
+        raise InputError(f"{type(model).__name__} samples no negatives to look at; call fit without an observer")
     epochs = 1 if isinstance(model, Baseline) else epochs
     record = begun_record(model, split, sampler, seed=seed, select=select, evaluate_every=evaluate_every, label=label)
     seen = replace(split.train, truth=None)  # a sampler is never shown the truth behind the data

@@ -118,6 +118,8 @@ def test_resume_keeps_the_finished_runs(bayesneg, ratings):
         (["--probes", 0], "probes must be"),
         (["--seeds", 0], "seeds must be at least 1"),
         (["--resume"], "--resume needs --out"),
+        (["--out", "same.html", "--report", "./same.html"], "--out and --report are both same.html"),
+        (["--model", "ease"], "model ease samples no negatives; compare shows it with --baselines ease"),
         (["--report", "nowhere/page.html"], "--report nowhere/page.html must be a file in an existing folder"),
         (["--out", "nowhere/kept.jsonl"], "--out nowhere/kept.jsonl must be a file in an existing folder"),
         (["--set", "learning_rate=1000"], "RNS, seed 0: training diverged in epoch 1"),

@@ -9,6 +9,7 @@ import pytest
 
 import bayesneg as bn
 from bayesneg.errors import InputError
+from bayesneg.evaluation.picks import PickObserver
 from bayesneg.models.embedding import EmbeddingScorer
 
 
@@ -95,6 +96,11 @@ def test_held_out_labels_never_reach_it(baseline, split):
 def test_a_sampler_is_refused(baseline, split):
     with pytest.raises(InputError, match="samples no negatives; call fit without a sampler"):
         bn.fit(baseline, split, bn.RNS(), progress=False)
+
+
+def test_an_observer_is_refused_since_there_is_no_pick_to_look_at(baseline, split):
+    with pytest.raises(InputError, match="samples no negatives to look at; call fit without an observer"):
+        fit(baseline, split, observer=PickObserver(split, seed=0))
 
 
 def test_other_models_want_a_sampler(split):

@@ -124,11 +124,50 @@ def test_finished_runs_are_kept_and_not_trained_again(world, tmp_path):
     out, split = tmp_path / "audit.jsonl", bn.hide(world, [0.2])
     first = audit(split, {"mine": FirstUnseen()}, out=out)
     assert len(ledger.read(out)) == 1
-    # describe tells samplers apart by class and settings, so that a kept run needs the same ones
-    more = audit(split, {"other name": FirstUnseen(), "RNS": bn.RNS()}, out=out, resume=True)
+    more = audit(split, {"mine": FirstUnseen(), "RNS": bn.RNS()}, out=out, resume=True)
     assert list(more.records[0].epochs) == list(first.records[0].epochs)
-    assert [record.label for record in more.records] == ["other name", "RNS"]
+    assert [record.label for record in more.records] == ["mine", "RNS"]
     assert len(ledger.read(out)) == 2
+
+
+def test_samplers_that_look_the_same_are_told_apart_by_their_labels(world, tmp_path):
+    out, split = tmp_path / "audit.jsonl", bn.hide(world, [0.2])
+    never, always = (bn.BNS(prior=lambda users, items, p=p: np.full(items.shape, p)) for p in (0.0, 1.0))
+    first = audit(split, {"never": never, "always": always}, out=out)
+    again = audit(split, {"always": always, "never": never}, out=out, resume=True)
+    called = [record.last("called") for record in first.records]
+    assert called[0] != called[1]
+    assert [record.last("called") for record in again.records] == called[::-1]
+    assert len(ledger.read(out)) == 2
+
+
+def test_the_same_split_twice_is_refused(world):
+    (split,) = bn.hide(world, [0.2]).values()
+    with pytest.raises(InputError, match="'a' and 'b' are the same"):
+        audit({"a": split, "b": split}, {"refusing": Refusing()})
+
+
+def test_a_sampler_is_made_once_for_each_split(world):
+    made = []
+    audit(bn.hide(world, [0.2, 0.4]), {"RNS": lambda split: made.append(split) or bn.RNS()}, seeds=3)
+    assert len(made) == 2
+
+
+@pytest.mark.parametrize("content", [b"notes of mine\n", b"\xff\xfe\x00"])
+def test_a_file_of_something_else_is_not_written_to(world, tmp_path, content):
+    out = tmp_path / "notes.txt"
+    out.write_bytes(content)
+    with pytest.raises(InputError, match=r"notes.txt holds no finished run"):
+        audit(bn.hide(world, [0.2]), {"refusing": Refusing()}, out=out, resume=True)
+    assert out.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("shares", "expected"), [(0.2, "shares must be a list"), ([0.2, 0.2 + 1e-10], "two of 20%")]
+)
+def test_shares_that_cannot_be_told_apart_are_refused(world, shares, expected):
+    with pytest.raises(InputError, match=expected):
+        bn.hide(world, shares)
 
 
 def test_an_error_keeps_the_runs_that_were_finished(world, tmp_path):

@@ -130,7 +130,7 @@ def audit(
       bayesneg audit clicks.csv --samplers my.py:Mine,bns:prior=my.py:Prior
     """
     from bayesneg.experiments.audit import audit as run_all
-    from bayesneg.experiments.spec import build_model, parse_samplers, sort_settings, with_device
+    from bayesneg.experiments.spec import BASELINES, build_model, parse_samplers, sort_settings, with_device
     from bayesneg.report.audit import write_audit
     from bayesneg.report.audit_rows import summary
 
@@ -139,6 +139,10 @@ def audit(
     opt.check_file(report, "--report")
     if out is not None:
         opt.check_file(out, "--out")
+        if out.resolve() == report.resolve():
+            raise InputError(f"--out and --report are both {out}; give each a file of its own")
+    if model in BASELINES:
+        raise InputError(f"model {model} samples no negatives; compare shows it with --baselines {model}")
     for_model, specs = sort_settings(settings or (), model, parse_samplers(samplers))
     built = build_model(model, with_device(for_model, model, device))
     labels = [spec.label for spec in specs]

@@ -45,9 +45,15 @@ def hide(data: Interactions, shares: Iterable[float], *, seed: int = 0) -> dict[
     >>> list(parts), len(parts["synthetic, 10% hidden"].train) > len(parts["synthetic, 50% hidden"].train)
     (['synthetic, 10% hidden', 'synthetic, 50% hidden'], True)
     """
-    return {
-        f"{data.name}, {100 * share:g}% hidden": split_data(data, test=share, by="user", seed=seed) for share in shares
-    }
+    if not isinstance(shares, Iterable):
+        raise InputError(f"shares must be a list such as [0.1, 0.3], got {shares!r}")
+    found: dict[str, Split] = {}
+    for share in shares:
+        name = f"{data.name}, {100 * share:g}% hidden"
+        if name in found:
+            raise InputError(f"shares must differ by more than a millionth part, got two of {100 * share:g}%")
+        found[name] = split_data(data, test=share, by="user", seed=seed)
+    return found
 
 
 @dataclass(frozen=True)
@@ -136,25 +142,24 @@ def audit(
         whole(name, count)
     seeds, at_once = chosen_seeds(seeds), runs_at_once(model, jobs)
     splits = {split.train.name: split} if isinstance(split, Split) else dict(split)
-    cells = [
-        _Cell(name, part, label, sampler if isinstance(sampler, NegativeSampler) else sampler(part), seed)
+    place = None if out is None else Path(out)
+    kept = {} if place is None else _kept(place, resume)
+    built = [
+        (name, part, label, sampler if isinstance(sampler, NegativeSampler) else sampler(part))
         for name, part in splits.items()
         for label, sampler in samplers.items()
-        for seed in seeds
     ]
-    place = None if out is None else Path(out)
-    if place is not None and place.exists() and not resume:
-        raise InputError(f"{place} exists; choose another out, or resume (--resume) to keep the finished runs in it")
-    kept = ledger.read(place) if place is not None else {}
+    cells = [_Cell(*each, seed) for each in built for seed in seeds]
+    keys = _keys(cells, model or MF(), epochs, probes)
     stop, lock = Event(), Lock()
     with cell_bars(progress, dict.fromkeys(samplers, len(splits) * len(seeds) * epochs)) as advance:
 
         def one(cell: _Cell) -> RunRecord:
-            key = cell.key(model or MF(), epochs, probes)
+            key = keys[cell]
             if key in kept:
                 for line in kept[key].record.epochs:
                     advance(cell.label, dict(line))
-                return replace(kept[key].record, label=cell.label, dataset=cell.name)
+                return replace(kept[key].record, dataset=cell.name)
             record = cell.run(model or MF(), epochs, probes, partial(_show, advance, stop, cell.label))
             if place is None:
                 return record
@@ -164,6 +169,27 @@ def audit(
             return ledger.Entry.from_line(written).record  # as it will be read when the audit goes on
 
         return Audit(in_threads([partial(one, cell) for cell in cells], at_once, stop))
+
+
+def _kept(place: Path, resume: bool) -> dict[str, ledger.Entry]:
+    """The finished runs in the file; one that holds something else is left as it is."""
+    if place.exists() and not resume:
+        raise InputError(f"{place} exists; choose another out, or resume (--resume) to keep the finished runs in it")
+    kept = ledger.read(place)
+    if not kept and place.exists() and place.stat().st_size:
+        raise InputError(f"{place} holds no finished run of an audit; choose another out, or remove the file")
+    return kept
+
+
+def _keys(cells: Sequence[_Cell], model: Model, epochs: int, probes: int) -> dict[_Cell, str]:
+    """The key of each cell; two that could not be told apart in the file are refused."""
+    keys = {cell: cell.key(model, epochs, probes) for cell in cells}
+    of_key: dict[str, _Cell] = {}
+    for cell, key in keys.items():
+        other = of_key.setdefault(key, cell)
+        if other is not cell:
+            raise InputError(f"the splits {other.name!r} and {cell.name!r} are the same; give each once")
+    return keys
 
 
 def _show(advance: Callable[[str, dict[str, Any]], None], stop: Event, label: str, line: dict[str, Any]) -> None:
@@ -186,9 +212,9 @@ class _Cell:
         return {"dataset": self.name, "sampler": self.label, "seed": self.seed}
 
     def key(self, model: Model, epochs: int, probes: int) -> str:
-        """A digest of all that decides the numbers."""
+        """A digest of all that decides the numbers, and of the label: two functions may have the same name."""
         sampler = describe(self.sampler.resolved(self.split.train))
-        own = [self.split.fingerprint, describe(model), sampler, epochs, self.seed, probes]
+        own = [self.split.fingerprint, describe(model), self.label, sampler, epochs, self.seed, probes]
         return hashlib.sha256(json.dumps(jsonable(own), sort_keys=True).encode()).hexdigest()[:16]
 
     def run(self, model: Model, epochs: int, probes: int, show: Callable[[dict[str, Any]], None]) -> RunRecord:
