@@ -2,7 +2,8 @@
 
     BAYESNEG_DATA=… python benchmarks/quality_likelihood.py [--seeds 1] [--epochs 100]
 
-The second prior is the one that the mixture asks for, a probability that an unobserved pair is a false negative. Writes results/quality_likelihood.json.
+The second prior is the one that the mixture asks for, a probability that an unobserved pair is a false negative.
+Writes results/quality_likelihood.json.
 """
 
 from __future__ import annotations

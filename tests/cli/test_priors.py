@@ -33,7 +33,7 @@ def test_what_was_shown_and_not_chosen_is_read_from_a_file(bayesneg, ratings):
     [
         ("prior=lerned", "lerned is no prior; valid: popularity, flat, group, oracle, rate, smoothed, learned"),
         ("prior=rate+no", "no is no prior"),
-        ("hidden=0.5", "hidden is for the prior rate or smoothed or learned; set prior=rate with it"),
+        ("hidden=0.5", "hidden is for the prior rate or smoothed or learned or self; set prior=rate with it"),
         ("seen=0.5", "seen goes with rejected"),
         ("rejected=nowhere.csv", "nowhere.csv"),
         ("strength=0", "strength must be a number above 0"),
@@ -54,12 +54,23 @@ def test_priors_are_judged_on_hidden_training_data(bayesneg, ratings):
     assert "skill" in done.err
 
 
+def test_a_prior_of_one_s_own_is_judged(bayesneg, ratings):
+    (ratings.parent / "my.py").write_text("def tenth(users, items):\n    return 0.1 + 0.0 * items\n")
+    found = bayesneg("priors", ratings, "--priors", "my.py:tenth,my.py:tenth:strength=2", "--json").json["priors"]
+    assert found["my.py:tenth"]["expected_rate"] == pytest.approx(0.1)
+    assert found["my.py:tenth (strength=2)"]["expected_rate"] == pytest.approx(0.2 / 1.1)
+
+
 @pytest.mark.parametrize(
     ("options", "error"),
     [
         (("--priors", "lerned"), "lerned is no prior"),
         (("--priors", ","), "no prior is named"),
         (("--priors", "rate:strenght=2"), "did you mean strength"),
+        (("--priors", "learned:prior=rate"), "the prior stands before the colon; drop prior=rate"),
+        (("--priors", "rate,flat,rate"), "--priors has rate twice"),
+        (("--priors", "learned,oracle"), "OraclePrior looks at test labels"),
+        (("--priors", "self"), "SelfPrior is learned from a model as it trains"),
         (("--share", 0), "share must be a number above 0"),
     ],
 )

@@ -12,6 +12,9 @@ import time
 import numpy as np
 import pytest
 
+from bayesneg.cli.options import Reading, Splitting
+from bayesneg.cli.tuning import train_command
+
 pytest.importorskip("optuna", reason="optuna is not installed (the extra 'tune')")
 
 START = "import sys; from bayesneg.cli import main; main(sys.argv[1:])"
@@ -19,7 +22,7 @@ SMALL = ("--tune", "--trials", 6, "--epochs", 4, "--seeds", 2, "-q")
 
 
 def test_the_command_trains_what_is_advised(bayesneg, ratings):
-    data = ("--split-by", "user", "--min-rating", 2, "--set", "dim=8", "--set", "candidates=3")
+    data = ("--split-by", "user", "--min-rating", 2, "--set", "dim=8", "--set", "candidates=3", "--evaluate-every", 3)
     found = bayesneg("compare", ratings, *SMALL, *data, "--out", "tuned", "--json").json
     assert set(found) == {"report", "out", "command", "recommended", "advice", "plan", "best", "trials", "runs"}
     kept = json.loads((ratings.parent / "tuned" / "recommended.json").read_text())
@@ -30,8 +33,17 @@ def test_the_command_trains_what_is_advised(bayesneg, ratings):
     trained = bayesneg(*arguments, "--json").json
     (advised,) = [r for r in found["runs"] if r["label"] == found["advice"]["label"] and r["seed"] == 0]
     assert trained["final"] == advised["final"]
+    assert trained["reported_epoch"] == advised["reported_epoch"]
     assert trained["spec"]["sampler"] == advised["spec"]["sampler"]
     assert all(trial["label"] == "RNS" or "candidates=3" in trial["label"] for trial in found["trials"])
+
+
+def test_the_command_has_what_decides_the_best_epoch():
+    command = train_command(Reading("my.csv"), Splitting(), model="mf", sampler="rns", epochs=9, evaluate_every=3)
+    assert command == (
+        "bayesneg train my.csv --model mf --sampler rns --epochs 9 --evaluate-every 3 --out runs/recommended"
+    )
+    assert "--evaluate-every" not in train_command(Reading("my.csv"), Splitting(), model="mf", epochs=9)
 
 
 def test_tables_and_advice_go_to_stderr_and_the_report_has_the_search(bayesneg, ratings):

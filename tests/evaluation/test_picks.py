@@ -10,6 +10,7 @@ import pytest
 import bayesneg as bn
 from bayesneg.data.readers.kuairec import FullyObserved
 from bayesneg.data.splits import Split
+from bayesneg.errors import InputError
 from bayesneg.evaluation.cohorts import cohort_of
 from bayesneg.evaluation.picks import PickObserver, hardness
 from bayesneg.evaluation.reliability import EDGES, Reliability, pooled
@@ -143,6 +144,25 @@ def test_uniform_picks_stand_everywhere_in_the_list_and_are_as_often_false_as_ex
     rates = [liked[u, np.setdiff1d(np.arange(200), split.train.row(u))].mean() for u in range(300)]
     expected = np.average(rates, weights=split.train.counts)
     assert line["probe_fn"] == pytest.approx(expected, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (lambda items: np.full(items.shape, 1.5), r"Saying\.unbias must be probabilities between 0 and 1, got 1\.5"),
+        (lambda items: np.full(items.shape, np.nan), "got nan"),
+        (lambda items: np.zeros(len(items) + 1), r"must give numbers of shape \(10, 1\), got float64 of shape \(11,\)"),
+        (lambda items: np.full(items.shape, "sure"), "must give numbers"),
+    ],
+    ids=["above 1", "nan", "shape", "text"],
+)
+def test_a_belief_that_is_no_probability_is_refused(said, expected):
+    class Saying(Second):
+        def unbias(self, batch, items):
+            return said(items)
+
+    with pytest.raises(InputError, match=expected):
+        probed(world_split(), Saying(), probes=10)
 
 
 def test_a_sampler_without_a_belief_gets_none():

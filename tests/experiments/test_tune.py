@@ -123,7 +123,7 @@ def test_rns_is_advised_where_nothing_is_better(split):
     found = bn.tune(split, "dns:candidates=1", **{**FEW, "seeds": 3})  # which is RNS by another name
     assert [trial.family for trial in found.trials] == ["RNS", "DNS (candidates=1)"]  # nothing to search
     assert found.advice.label == "RNS"
-    assert "simple" in found.recommendation
+    assert "needs no tuned sampler" in found.recommendation
     assert isinstance(found.sampler, bn.RNS)
 
 
@@ -167,6 +167,8 @@ def test_a_baseline_is_judged_with_the_others_and_advised_where_it_is_better(spl
     assert labels == ["RNS", "RNS", "POPULAR", "POPULAR"]
     assert found.advice.label == "POPULAR"  # one epoch from random vectors learns next to nothing
     assert found.model == bn.Popularity()
+    assert (found.sampler, found.written, found.to_dict()["recommended"]["sampler"]) == (None, "", None)
+    assert bn.fit(found.model, split, found.sampler, progress=False).record.final == found.records[-1].final
 
 
 def test_without_optuna_the_way_out_is_named(split, monkeypatch):

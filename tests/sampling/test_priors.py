@@ -324,7 +324,31 @@ def test_calibration_of_a_sample_agrees_with_that_of_all_pairs(world, monkeypatc
 
 def test_calibration_hides_labels_of_training_only(world):
     """A prior that answers with the test labels is not rewarded for them."""
-    assert bn.calibration_of(bn.OraclePrior(world.test, positive=1.0, negative=0.0), world.train).skill < 0.0
+    assert bn.calibration_of(lambda users, items: world.test.contains(users, items) * 1.0, world.train).skill < 0.0
+
+
+@pytest.mark.parametrize("wrap", [lambda prior: prior, bn.ScaledPrior], ids=["alone", "scaled"])
+def test_a_prior_that_sees_test_labels_is_not_judged(world, wrap):
+    with pytest.raises(InputError, match="looks at test labels"):
+        bn.calibration_of(wrap(bn.OraclePrior(world.test)), world.train)
+
+
+def test_a_prior_that_needs_a_model_is_not_judged(world):
+    with pytest.raises(InputError, match="SelfPrior is learned from a model as it trains"):
+        bn.calibration_of(bn.SelfPrior(), world.train)
+
+
+def test_a_prior_that_is_judged_is_not_shown_the_truth(world):
+    class Looking(bn.Prior):
+        def fit(self, train):
+            assert train.truth is None
+            return bn.FlatPrior(0.1)
+
+        def probability(self, users, items):
+            raise AssertionError("it is fitted first")
+
+    assert world.train.truth is not None
+    bn.calibration_of(Looking(), world.train)
 
 
 @pytest.mark.parametrize(

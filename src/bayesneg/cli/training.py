@@ -214,7 +214,13 @@ def compare(
         if tuning.advice.label in named:
             trained = dict(zip(("model", "settings"), named[tuning.advice.label], strict=True))
         else:
-            trained = {"model": model, "settings": for_model, "sampler": tuning.written, "epochs": epochs}
+            trained = {
+                "model": model,
+                "settings": for_model,
+                "sampler": tuning.written,
+                "epochs": epochs,
+                "evaluate_every": evaluate_every,
+            }
         present(tuning, train_command(reading, splitting, **trained), report=report, out=out, json=json)
         return
     written = write_report(records, report)

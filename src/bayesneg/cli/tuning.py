@@ -48,12 +48,14 @@ def train_command(
     settings: Mapping[str, Any] | None = None,
     sampler: str | None = None,
     epochs: int | None = None,
+    evaluate_every: int = 1,
 ) -> str:
     """The command that trains one setting on the same data and split; a baseline has neither sampler nor epochs."""
     parts = ["bayesneg", "train", reading.data, *_given(reading), *_given(splitting), "--model", model]
     parts += [part for key, value in (settings or {}).items() for part in ("--set", f"{key}={value}")]
     parts += [] if sampler is None else ["--sampler", sampler]
     parts += [] if epochs is None else ["--epochs", str(epochs)]
+    parts += [] if evaluate_every == 1 else ["--evaluate-every", str(evaluate_every)]  # it decides the best epoch
     return shlex.join([*parts, "--out", "runs/recommended"])
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bayesneg.checks import whole
+from bayesneg.errors import InputError
 from bayesneg.evaluation.cohorts import COHORTS, cohort_of
 from bayesneg.evaluation.reliability import Reliability
 from bayesneg.interfaces import NO_NEGATIVE, Batch, NegativeSampler, Sampled, Scorer
@@ -73,11 +74,11 @@ class PickObserver:
         found.hardness.append(hardness(batch, picks[:, 0]))
         found.n_false += int(self._is_false(batch.users, picks[:, 0]).sum())
         for items, reliability in ((picks, found.picked), (others, found.candidates)):
-            believed = sampler.unbias(batch, np.maximum(items, 0))
+            believed = beliefs(sampler, batch, np.maximum(items, 0))
             if believed is not None:
                 users = np.broadcast_to(batch.users[:, None], items.shape)
                 there = items != NO_NEGATIVE
-                reliability.add(np.asarray(believed)[there], ~self._is_false(users[there], items[there]))
+                reliability.add(believed[there], ~self._is_false(users[there], items[there]))
 
     def _is_false(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         """By the truth where it is known, else by the held-out part, which knows only some of the false ones."""
@@ -109,6 +110,22 @@ class _Found:
             if reliability.summary():
                 line[RELIABILITY[name]] = reliability.bins()
         return line
+
+
+def beliefs(sampler: NegativeSampler, batch: Batch, items: np.ndarray) -> np.ndarray | None:
+    """The sampler's unbias of ``items`` (B, m), checked: it may be one of the user's own."""
+    said = sampler.unbias(batch, items)
+    if said is None:
+        return None
+    believed, name = np.asarray(said), type(sampler).__name__
+    if believed.shape != items.shape or believed.dtype.kind not in "fiub":
+        raise InputError(
+            f"{name}.unbias must give numbers of shape {items.shape}, got {believed.dtype} of shape {believed.shape}"
+        )
+    wrong = ~((believed >= 0) & (believed <= 1))  # NaN is wrong as well
+    if wrong.any():
+        raise InputError(f"{name}.unbias must be probabilities between 0 and 1, got {believed[wrong].flat[0]}")
+    return believed.astype(np.float64)
 
 
 def hardness(batch: Batch, items: np.ndarray) -> np.ndarray:

@@ -44,7 +44,7 @@ def advise(records: Sequence[RunRecord], simpler: Collection[str]) -> Advice:
 
 def _won(favourite: str, evidence: Sequence[Evidence], is_simple: bool, key: str) -> str:
     if is_simple:
-        return f"Use {favourite}: it is the simplest here, and nothing that was tuned is better on validation data."
+        return f"Use {favourite}: it needs no tuned sampler, and nothing that was tuned is better on validation data."
     against = "; ".join(_against(each) for each in evidence if each.is_simpler)
     equals = [each.rival for each in evidence if not each.is_simpler and not each.difference.is_clear]
     text = f"Use {favourite}: it is best on validation data, and on test data clearly better in {key} than {against}."

@@ -104,7 +104,7 @@ class SamplerSpec:
         >>> SamplerSpec.parse("bns:prior=my.py:Wary:candidates=8").settings
         {'prior': 'my.py:Wary', 'candidates': '8'}
         """
-        name, *rest = (part.strip() for part in re.split(r"(?<!\.py):", text.strip()))  # file.py:Class stays one
+        name, *rest = _pieces(text)
         if is_own(name):
             return cls(name if ":" in name else f"{name}:", assignments(rest, name))
         check_known(name.lower(), SAMPLERS, "sampler")
@@ -156,6 +156,11 @@ def labelled(name: str, settings: Settings) -> str:
     return f"{name} ({given})" if given else name
 
 
+def _pieces(text: str) -> list[str]:
+    """What stands between colons; file.py:Class stays one."""
+    return [part.strip() for part in re.split(r"(?<!\.py):", text)]
+
+
 def parse_samplers(text: str) -> list[SamplerSpec]:
     """``rns, dns:candidates=5`` → two specs; commas within brackets belong to a setting."""
     parts = re.split(r",(?![^(\[]*[)\]])", text)
@@ -173,10 +178,16 @@ def parse_priors(text: str) -> dict[str, Settings]:
     """
     found: dict[str, Settings] = {}
     for part in (part.strip() for part in text.split(",")):
-        kind, *rest = (piece.strip() for piece in part.split(":"))
-        if kind:
-            settings = assignments(rest, f"prior {kind}")
-            found[labelled(kind, settings)] = checked(PriorOptions, {"prior": kind, **settings}, f"prior {kind}")
+        kind, *rest = _pieces(part)
+        if not kind:
+            continue
+        settings = assignments(rest, f"prior {kind}")
+        if "prior" in settings:
+            raise InputError(f"prior {kind}: the prior stands before the colon; drop prior={settings['prior']}")
+        label = labelled(kind, settings)
+        if label in found:
+            raise InputError(f"--priors has {label} twice; give each once, or with other settings")
+        found[label] = checked(PriorOptions, {"prior": kind, **settings}, f"prior {kind}")
     if not found:
         raise InputError("no prior is named; give for example popularity,rate,learned")
     return found

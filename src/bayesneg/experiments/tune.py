@@ -93,15 +93,15 @@ def tune(
         progress=progress,
     )
     advice = advise(records, simpler={PLAIN.label, *rivals})
-    advised = finalists.get(advice.label, PLAIN)
+    advised = finalists.get(advice.label)
     found = Tuning(
         trials=done,
         best=best,
         records=records,
         advice=advice,
         model=rivals.get(advice.label, built),
-        sampler=advised.build(split),
-        written=advised.written,
+        sampler=None if advised is None else advised.build(split),
+        written="" if advised is None else advised.written,
         plan=plan,
     )
     if folder is not None:

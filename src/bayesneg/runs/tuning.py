@@ -67,14 +67,18 @@ class Advice:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What :func:`bayesneg.tune` returns: ``bn.fit(tuning.model, split, tuning.sampler)`` trains what it advises."""
+    """What :func:`bayesneg.tune` returns: ``bn.fit(tuning.model, split, tuning.sampler)`` trains what it advises.
+
+    Where that is a baseline, ``model`` is the baseline and there is no sampler: None, written as an empty text, in JSON
+    null.
+    """
 
     trials: Sequence[Trial]
     best: Mapping[str, Trial]  # family → its best trial on validation data
     records: Sequence[RunRecord]  # of the final comparison
     advice: Advice
     model: Model
-    sampler: NegativeSampler
+    sampler: NegativeSampler | None
     written: str  # the sampler as the command line takes it
     plan: Mapping[str, Any] = field(default_factory=dict)  # what was searched, and on which data
 
@@ -88,7 +92,7 @@ class Tuning:
             {
                 "recommended": {
                     "label": self.advice.label,
-                    "sampler": self.written,
+                    "sampler": self.written or None,
                     "model": describe(self.model),
                     "why": self.advice.text,
                 },

@@ -41,9 +41,10 @@ class RatePrior(Prior):
 class SmoothedGroupPrior(Prior):
     """hidden · r / (1 − r) with r = (c_gl + a·r_l) / (n_g + a), the item's rate in the user's group.
 
-    c_gl of the n_g users in the group chose l, and r is shrunk towards the item's rate r_l overall. ``a`` is the number of users the overall rate counts for, estimated from
-    how much groups differ beyond chance (empirical Bayes: rates of groups follow a beta distribution around r_l, counts
-    are binomial; by the method of moments). Where groups do not differ it is the :class:`RatePrior`.
+    c_gl of the n_g users in the group chose l, and r is shrunk towards the item's rate r_l overall. ``a`` is the number
+    of users the overall rate counts for, estimated from how much groups differ beyond chance (empirical Bayes: rates of
+    groups follow a beta distribution around r_l, counts are binomial; by the method of moments). Where groups do not
+    differ it is the :class:`RatePrior`.
     """
 
     column: str = "occupation"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -64,10 +64,10 @@ def calibration_of(
 ) -> Calibration:
     """How well a prior that sees the rest of the training data expects a hidden ``share`` of it.
 
-    Any prior can be judged, one of your own too: it is fitted on the rest, and asked about pairs outside it (all of a
-    small catalogue, a uniform sample of a large one). No label outside ``train`` is touched. The ratio of hidden to
-    observed positives is here share / (1 − share), 0.25 unless given; a prior that is told another ratio will be off by
-    that much.
+    Any prior can be judged, one of your own too, unless it looks at test labels or at a model's scores: it is fitted on
+    the rest, and asked about pairs outside it (all of a small catalogue, a uniform sample of a large one). No label
+    outside ``train`` is touched. The ratio of hidden to observed positives is here share / (1 − share), 0.25 unless
+    given; a prior that is told another ratio will be off by that much.
 
     >>> from bayesneg.data.synthetic import synthetic
     >>> from bayesneg.sampling.priors.rates import RatePrior
@@ -75,6 +75,7 @@ def calibration_of(
     >>> bool(abs(found.expected_rate / found.observed_rate - 1) < 0.5)
     True
     """
+    check_judgeable(as_prior(prior))
     number("share", share, above=0, most=0.9)
     whole("bins", bins)
     rng = stream(seed, "calibration of a prior")
@@ -84,10 +85,22 @@ def calibration_of(
             f"share {share} of {len(train)} training interactions leaves nothing to hide, or to learn from"
         )
     is_hidden = rng.permutation(len(train)) < hidden_count
-    seen, hidden = train.select(~is_hidden), train.select(is_hidden)
+    shown = replace(train, truth=None)  # a prior is never shown the truth behind the data
+    seen, hidden = shown.select(~is_hidden), shown.select(is_hidden)
     pairs = unobserved_pairs(seen, hidden, rng)
     probabilities = checked(as_prior(prior).fit(seen).probability(pairs.users, pairs.items), pairs.users.shape)
     return _judged(probabilities, pairs.hidden.astype(np.float64), pairs.weights, bins, share)
+
+
+def check_judgeable(prior: Prior) -> None:
+    """An error for a prior that training data alone cannot judge."""
+    name = type(prior).__name__
+    if prior.uses_test_labels:
+        raise InputError(f"{name} looks at test labels, of which judging on training data says nothing; leave it out")
+    if prior.weighs_scores:
+        raise InputError(
+            f"{name} is learned from a model as it trains, and there is none here; audit a sampler with it"
+        )
 
 
 def _judged(p: np.ndarray, hidden: np.ndarray, weights: np.ndarray, bins: int, share: float) -> Calibration:
