@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bayesneg.errors import InputError
-from bayesneg.experiments.own import own_sampler, own_settings
+from bayesneg.experiments.own import own_prior, own_sampler, own_settings
 
 GOOD = """
 from __future__ import annotations
@@ -66,6 +66,20 @@ def test_a_class_that_is_not_there_lists_the_samplers_that_are(own):
 def test_arguments_that_the_class_refuses_are_a_sentence(own, settings, expected):
     with pytest.raises(InputError, match=expected):
         own_sampler(f"{own}:Picky", settings)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [("{}['no']", "KeyError: 'no'"), ("bn.RatePrior(-1)", "hidden must be"), ("int('x')", "invalid literal")],
+)
+def test_a_prior_that_cannot_be_made_is_a_sentence(tmp_path, line, expected):
+    path = tmp_path / "prior.py"
+    path.write_text(
+        "import bayesneg as bn\n\n\nclass Mine(bn.Prior):\n"
+        f"    def __init__(self):\n        {line}\n\n    def probability(self, users, items):\n        return 0.1\n"
+    )
+    with pytest.raises(InputError, match=expected):
+        own_prior(f"{path}:Mine")
 
 
 @pytest.mark.parametrize(

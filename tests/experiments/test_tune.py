@@ -171,6 +171,14 @@ def test_a_baseline_is_judged_with_the_others_and_advised_where_it_is_better(spl
     assert bn.fit(found.model, split, found.sampler, progress=False).record.final == found.records[-1].final
 
 
+def test_trials_share_what_a_prior_learned(split, monkeypatch):
+    learned, learn = [], bn.LearnedPrior._learned
+    monkeypatch.setattr(bn.LearnedPrior, "_learned", lambda self, train: learned.append(self) or learn(self, train))
+    found = bn.tune(split, "bns-learned,bns-learned:hidden=0.5", **{**FEW, "trials": 5, "epochs": 1, "seeds": 1})
+    assert [trial.family for trial in found.trials].count("BNS-LEARNED") == 3
+    assert len(learned) == 4  # each of the two settings in the search, and again in the final comparison
+
+
 def test_without_optuna_the_way_out_is_named(split, monkeypatch):
     monkeypatch.setattr(search, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"needs optuna.*pip install 'bayesneg\[tune\]'"):

@@ -157,7 +157,9 @@ def test_a_world_without_unobserved_pairs_has_no_false_share():
     ("make", "words"),
     [
         (lambda: bn.BNS(likelihood="logistic"), "likelihood must be one of paper, mixture, empirical"),
+        (lambda: bn.BNS(likelihood=["paper"]), r"likelihood must be one of .*, got \['paper'\]"),
         (lambda: bn.MixtureLikelihood(1.5), "false_share must be"),
+        (lambda: bn.EmpiricalLikelihood(false_share=1.0), "false_share must be below 1"),
         (lambda: bn.EmpiricalLikelihood(held_out=0.9), "held_out must be"),
         (lambda: bn.EmpiricalLikelihood(held_out=0.0), "held_out must be"),
         (lambda: bn.BNS(likelihood="empirical", cdf_over="all"), "leave cdf_over at 'unobserved'"),

@@ -10,13 +10,14 @@ import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.interfaces import NegativeSampler, Prior
 
+Made = TypeVar("Made")
 PriorFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -45,13 +46,7 @@ def own_settings(name: str) -> list[str]:
 
 def own_sampler(name: str, settings: Mapping[str, str]) -> NegativeSampler:
     """The class made with the settings as keyword arguments, numbers read as numbers."""
-    kind = own_class(name)
-    try:
-        return kind(**{key: _literal(value) for key, value in settings.items()})
-    except BayesnegError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name}: {error}") from error
+    return _made(own_class(name), name, {key: _literal(value) for key, value in settings.items()})
 
 
 def own_prior(name: str) -> Prior | PriorFunction:
@@ -71,10 +66,18 @@ def own_prior(name: str) -> Prior | PriorFunction:
             f"{path} has no prior {own_name!r}; it has: {', '.join((*own, *functions)) or 'none'} (a prior is a "
             "subclass of bayesneg.Prior or a function of users and items, written prior=file.py:Name)"
         )
+    return _made(own[own_name], name, {})
+
+
+def _made(kind: Callable[..., Made], name: str, settings: Mapping[str, Any]) -> Made:
+    """The class made with the settings; whatever it raises is a sentence about the user's file."""
     try:
-        return own[own_name]()
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name}: {error}") from error
+        return kind(**settings)
+    except BayesnegError:
+        raise
+    except Exception as error:
+        what = "" if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: "  # those are sentences
+        raise InputError(f"{name}: {what}{error}") from error
 
 
 def _module(path: Path) -> ModuleType:

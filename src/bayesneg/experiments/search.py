@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,9 +19,11 @@ from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.experiments.search_space import Among, Family, WholeBetween
 from bayesneg.experiments.spec import SamplerSpec
-from bayesneg.interfaces import Model
+from bayesneg.interfaces import Model, NegativeSampler, Prior
 from bayesneg.progress import SearchBar
 from bayesneg.runs.tuning import State, Trial
+from bayesneg.sampling.bns import BNS, Posterior
+from bayesneg.sampling.priors.learned import LearnedPrior
 from bayesneg.seeding import stream
 from bayesneg.training import fit
 
@@ -54,6 +56,7 @@ class Search:
     evaluate_every: int
     seed: int
     study: optuna.Study
+    learned: dict[Prior, Prior] = field(default_factory=dict)  # what a trial learned, for those with the same settings
 
     def run(self, n_trials: int, bar: SearchBar) -> list[Trial]:
         """Trials until there are so many, or nothing new is left to try; those that are there already count."""
@@ -154,13 +157,19 @@ class Search:
         fit(
             self.model,
             self.split,
-            spec.build(self.split),
+            self._built(spec),
             epochs=self.epochs,
             seed=self.seed,
             evaluate_every=self.evaluate_every,
             label=spec.label,
             progress=after_epoch,
         )
+
+    def _built(self, spec: SamplerSpec) -> NegativeSampler:
+        sampler = spec.build(self.split)
+        if isinstance(sampler, BNS | Posterior) and isinstance(sampler.prior, LearnedPrior):
+            return replace(sampler, prior=self.learned.setdefault(sampler.prior, sampler.prior))
+        return sampler
 
     def _curve(self, asked: optuna.Trial) -> dict[int, float]:
         return self.study.get_trials(deepcopy=False)[asked.number].intermediate_values

@@ -107,6 +107,8 @@ class EmpiricalLikelihood(Likelihood):
     def __post_init__(self) -> None:
         number("held_out", self.held_out, above=0, most=0.5)
         check_false_share(self.false_share)
+        if self.false_share == 1:
+            raise InputError("false_share must be below 1: without true negatives there is no g to learn, got 1")
 
     def fit(self, train: Interactions, prior: Prior, *, rng: np.random.Generator) -> EmpiricalLikelihood:
         probes = Probes.drawn(train, self.held_out, rng)
@@ -140,7 +142,7 @@ class EmpiricalLikelihood(Likelihood):
 def as_likelihood(likelihood: Likelihood | LikelihoodName) -> Likelihood:
     if isinstance(likelihood, Likelihood):
         return likelihood
-    if likelihood in BY_NAME:
+    if isinstance(likelihood, str) and likelihood in BY_NAME:
         return BY_NAME[likelihood]
     raise InputError(
         f"likelihood must be one of {', '.join(BY_NAME)}, or an object such as bn.MixtureLikelihood(0.02), "
@@ -179,13 +181,15 @@ def rising_density(standing: Standing, n_items: int) -> tuple[np.ndarray, np.nda
     M of a probe is (n − above)/(n + 1). Stretches between fixed edges, geometric in 1−M, are joined from the top until
     each has enough probes; h is how many there are over how many an even spread over each list would put there.
     """
+    from scipy.optimize import isotonic_regression
+
     edges = np.concatenate(([0.0], np.geomspace(1.5 / (n_items + 1), 1.0, POINTS - 1)))  # of 1−M
     tails = (standing.above + 1) / (standing.n + 1)
     counts = np.histogram(tails, edges)[0]
     ranks = np.clip(np.floor(edges[:, None] * (standing.n + 1) * (1 + 1e-12)), 0, standing.n)  # (E, P)
     evenly = (np.diff(ranks, axis=0) / standing.n).sum(axis=1)
     counts, evenly, edges = _joined(counts, evenly, edges)
-    h = _falling(counts / evenly, evenly)
+    h = isotonic_regression(counts / evenly, weights=evenly, increasing=False).x
     middles = 1.0 - (edges[:-1] + edges[1:]) / 2.0
     return np.concatenate(([0.0], middles[::-1])), np.concatenate((h[-1:], h[::-1]))
 
@@ -202,23 +206,6 @@ def _joined(counts: np.ndarray, evenly: np.ndarray, edges: np.ndarray) -> tuple[
         ends.pop()
     ends.append(len(counts))
     return np.add.reduceat(counts, ends[:-1]), np.add.reduceat(evenly, ends[:-1]), edges[ends]
-
-
-def _falling(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The nearest sequence that never rises, in weighted least squares: pool adjacent violators."""
-    means: list[float] = []
-    masses: list[float] = []
-    sizes: list[int] = []
-    for value, mass in zip(values.tolist(), weights.tolist(), strict=True):
-        size = 1
-        while means and value > means[-1]:
-            above = masses.pop()
-            value = (means.pop() * above + value * mass) / (above + mass)
-            mass, size = above + mass, size + sizes.pop()
-        means.append(value)
-        masses.append(mass)
-        sizes.append(size)
-    return np.repeat(means, sizes)
 
 
 BY_NAME: dict[str, Likelihood] = {
