@@ -162,7 +162,10 @@ def test_a_file_of_something_else_is_not_written_to(world, tmp_path, content):
     assert out.read_bytes() == content
 
 
-@pytest.mark.parametrize(("shares", "expected"), [(0.2, "shares must be a list"), ([0.2, 0.2 + 1e-10], "two of 20%")])
+@pytest.mark.parametrize(
+    ("shares", "expected"),
+    [(0.2, "shares must be a list"), ("0.2", "shares must be a list"), ([0.2, 0.2 + 1e-10], "two of 20%")],
+)
 def test_shares_that_cannot_be_told_apart_are_refused(world, shares, expected):
     with pytest.raises(InputError, match=expected):
         bn.hide(world, shares)
@@ -198,6 +201,7 @@ def test_a_file_that_exists_is_not_written_to_unless_asked(world, tmp_path):
         ({"probes": 0}, "probes"),
         ({"jobs": 0}, "jobs"),
         ({"seeds": 0}, "seeds must be at least 1"),
+        ({"seeds": [1, 0, 1]}, "seeds must differ"),
     ],
 )
 def test_wrong_arguments_are_named(world, wrong, expected):

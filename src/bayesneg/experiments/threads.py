@@ -19,6 +19,8 @@ def chosen_seeds(seeds: int | Iterable[int]) -> list[int]:
     chosen = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
     if not chosen:
         raise InputError(f"seeds must be at least 1, or a list of them, got {seeds!r}")
+    if len(set(chosen)) < len(chosen):
+        raise InputError(f"seeds must differ, since the same seed gives the same run, got {chosen}")
     return chosen
 
 
