@@ -45,7 +45,7 @@ def hide(data: Interactions, shares: Iterable[float], *, seed: int = 0) -> dict[
     >>> list(parts), len(parts["synthetic, 10% hidden"].train) > len(parts["synthetic, 50% hidden"].train)
     (['synthetic, 10% hidden', 'synthetic, 50% hidden'], True)
     """
-    if isinstance(shares, str) or not isinstance(shares, Iterable):
+    if not isinstance(shares, Iterable):
         raise InputError(f"shares must be a list such as [0.1, 0.3], got {shares!r}")
     found: dict[str, Split] = {}
     for share in shares:
