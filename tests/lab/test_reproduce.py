@@ -42,7 +42,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_recipe_of_one_s_own_gives_every_format(finished):
     made = {path.name for path in (finished / "out").iterdir()}
-    assert made == {"three.md", "three.csv", "three.tex", "three.html", "records.jsonl"}
+    assert made == {"three.md", "three.csv", "three-tests.csv", "three.tex", "three.html", "records.jsonl"}
     text = (finished / "out" / "three.md").read_text()
     assert text.count("## ") == 2  # both views
     assert "best epoch on validation data" in text
@@ -63,7 +63,7 @@ def test_killed_at_a_random_moment_and_started_again_it_gives_the_same_table(fin
     for _ in range(2):
         sweeps.killed(subprocess.Popen(command, stderr=subprocess.DEVNULL), tmp_path / "records.jsonl", moment)
     subprocess.run(command, stderr=subprocess.DEVNULL, check=True)
-    for name in ("three.md", "three.csv", "three.tex"):
+    for name in ("three.md", "three.csv", "three-tests.csv", "three.tex"):
         assert (tmp_path / name).read_bytes() == (finished / "out" / name).read_bytes()
 
 
@@ -102,6 +102,9 @@ def test_a_cell_that_fails_is_named_and_the_rest_is_written(capsys, tmp_path):
         (["table3", "--samplers", "xns"], "'xns' is no row of this experiment"),
         (["table3", "--model", "nn"], "'nn' is no model"),
         (["table3", "--dataset", "ml-100k"], "ml-100k is not in"),
+        (["table3", "--model", "ease"], "'ease' is no model with a sampler; valid: lightgcn, mf, torch-mf"),
+        (["fig2", "--dataset", "nonsense"], "fig2 is drawn from theory alone: it has no dataset"),
+        (["fig3", "--epochs", 2], "fig3 is drawn from theory alone: it has no dataset"),
         (["missing.toml"], "missing.toml"),
     ],
 )
@@ -113,6 +116,51 @@ def test_a_mistake_is_one_sentence_before_any_work(capsys, tmp_path, monkeypatch
     assert said in err
     assert err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_without_resume_ctrl_c_says_how_what_is_kept_is_not_run_again(finished, tmp_path):
+    command = [*reproducing(finished, tmp_path, jobs=1), "--epochs", "60", "--no-resume"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while not (tmp_path / "records.jsonl").exists():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert "go on with the same command without --no-resume" in said
+
+
+def test_a_recipe_of_one_s_own_is_never_taken_for_the_paper_s(capsys, tmp_path):
+    text = sweeps.recipe(tmp_path).read_text()
+    options = ("--out", tmp_path, "--view", "last", "--seeds", 1, "--epochs", 1, "--samplers", "bns", "--json")
+    for name in ("table2.toml", "FIG4.TOML"):
+        (tmp_path / name).write_text(text.replace(str(tmp_path / "world.csv"), "ml-100k"))
+        code, out, said = reproduce(capsys, tmp_path / name, "--dataset", tmp_path / "world.csv", *options)
+        assert code == 0, said
+        assert {Path(path).name for path in json.loads(out)["files"]} == {
+            f"own-{Path(name).stem}{ending}" for ending in (".md", ".csv", "-tests.csv", ".tex", ".html")
+        }
+
+
+def test_a_published_row_that_does_not_exist_is_named(capsys, tmp_path):
+    recipe = sweeps.recipe(tmp_path)
+    recipe.write_text(recipe.read_text() + 'paper = "table2/BN"\n')
+    code, _, said = reproduce(capsys, recipe, "--out", tmp_path)
+    assert code == 2
+    assert "three.toml: BNS: paper: 'table2/BN' is no row of the paper; did you mean table2/BNS?" in said
+
+
+def test_data_files_of_one_name_have_figures_of_their_own(capsys, tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        sweeps.world(tmp_path / folder, n_users=60 if folder == "a" else 50)
+    datasets = f"{tmp_path}/a/world.csv,{tmp_path}/b/world.csv"
+    code, _, said = reproduce(capsys, "fig1", "--dataset", datasets, "--out", tmp_path, "--epochs", 1)
+    assert code == 0, said
+    assert {path.name for path in tmp_path.glob("*.svg")} == {
+        "fig1-world-mf-last.svg",
+        "fig1-world-mf-last-2.svg",
+    }
 
 
 @pytest.mark.parametrize("name", ["fig2", "fig3"])
