@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -163,13 +164,21 @@ def test_data_files_of_one_name_have_figures_of_their_own(capsys, tmp_path):
     }
 
 
+def check_legible_in_a_column(svg: str) -> None:
+    """Not wider than 3.5 inches of 72 points, and no text below 7 points at that width."""
+    assert float(ElementTree.fromstring(svg).attrib["width"].removesuffix("pt")) <= 3.5 * 72
+    sizes = [float(size) for size in re.findall(r"font(?:-size)?: ?([0-9.]+)px", svg)]
+    assert sizes
+    assert min(sizes) >= 7
+
+
 @pytest.mark.parametrize("name", ["fig2", "fig3"])
 def test_the_theory_s_figures_need_no_data(capsys, tmp_path, name):
     code, _, _ = reproduce(capsys, name, "--out", tmp_path)
     assert code == 0
     first = {path.suffix: path.read_bytes() for path in tmp_path.glob(f"{name}.*")}
     assert set(first) == {".svg", ".pdf", ".png"}
-    ElementTree.fromstring(first[".svg"])
+    check_legible_in_a_column(first[".svg"].decode())
     assert first[".pdf"].startswith(b"%PDF")
     assert first[".png"].startswith(b"\x89PNG")
     reproduce(capsys, name, "--out", tmp_path)
@@ -182,7 +191,7 @@ def test_figures_from_runs_on_any_data(capsys, tmp_path, name):
     code, _, said = reproduce(capsys, name, "--dataset", world, "--out", tmp_path, "--seeds", 1, "--epochs", 2)
     assert code == 0, said
     text = (tmp_path / f"{name}.svg").read_text()
-    ElementTree.fromstring(text)
+    check_legible_in_a_column(text)
     for wanted in {"fig1": ["epoch 1", "false negatives"], "fig4": ["Posterior", "TNR"], "fig5": ["0.1", "NDCG@20"]}[
         name
     ]:

@@ -41,7 +41,7 @@ DRAWN: Final[dict[str, Callable[[Study], Draw]]] = {
     "fig4": sampling_quality,
     "fig5": sensitivity,
 }
-TALL: Final = ("fig1", "fig3")
+HEIGHTS: Final = {"fig1": 4.6, "fig2": 4.4, "fig3": 5.2, "fig4": 4.4, "fig5": 2.2}  # inches, of a column's width
 NAMES: Final = (*TABLES, *sorted((*THEORY, *DRAWN)))
 RECORDS: Final = "records.jsonl"
 
@@ -192,4 +192,4 @@ def draw_figure(
     from bayesneg.report.press import press
 
     draw = THEORY[name] if study is None else DRAWN[name](study)
-    return press(draw, stem, height=3.6 if name in TALL else 2.6, kinds=kinds)
+    return press(draw, stem, height=HEIGHTS[name], kinds=kinds)
