@@ -27,6 +27,7 @@ from bayesneg.experiments.datasets import Source
 from bayesneg.experiments.recipe import Recipe
 from bayesneg.experiments.sweep import sweep
 
+sys.executable = sys.argv[3]
 failures = sweep(Recipe.read(Path(sys.argv[1])).cells(Source().fingerprint), Path(sys.argv[2]), Source(), jobs=2)
 sys.exit(len(failures))
 """
@@ -50,8 +51,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Cell], P
     return folder / "three.toml", cells, path
 
 
-def start(recipe: Path, path: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-c", RUN, recipe, path], stderr=subprocess.DEVNULL, text=True)
+def start(recipe: Path, path: Path, *, python: str = sys.executable) -> subprocess.Popen[str]:
+    """A sweep in a process of its own; its workers are started with ``python``."""
+    return subprocess.Popen([sys.executable, "-c", RUN, recipe, path, python], stderr=subprocess.DEVNULL, text=True)
 
 
 def children(process: subprocess.Popen[str]) -> list[int]:
@@ -84,9 +86,9 @@ def test_killed_at_random_moments_and_started_again_it_gives_the_same_numbers(wh
     assert numbers(path) == numbers(undisturbed)
 
 
-def under_way(recipe, path):
+def under_way(recipe, path, **changes):
     """A sweep that has finished its first cell."""
-    process = start(recipe, path)
+    process = start(recipe, path, **changes)
     until = time.monotonic() + 60
     while not path.exists():
         assert time.monotonic() < until
@@ -130,9 +132,19 @@ def test_where_no_worker_ever_starts_the_sweep_says_so_after_a_few(whole, tmp_pa
         sweep(cells, tmp_path / "records.jsonl", Source(), progress=False)
 
 
+def test_where_no_worker_starts_any_more_what_is_left_is_reported(whole, tmp_path):
+    recipe, cells, _ = whole
+    path = tmp_path / "records.jsonl"
+    process = under_way(recipe, path, python=python_that_is_killed(tmp_path, "[3-9]"))
+    for worker in children(process):
+        os.kill(worker, signal.SIGKILL)
+    n_failures = process.wait(60)
+    assert 0 < n_failures == len(cells) - len(ledger.read(path))
+
+
 def in_a_terminal(recipe: Path, path: Path) -> subprocess.Popen[str]:
     """A sweep whose whole group gets the signal, as at Ctrl-C."""
-    command = [sys.executable, "-c", RUN, recipe, path]
+    command = [sys.executable, "-c", RUN, recipe, path, sys.executable]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
