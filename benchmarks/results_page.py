@@ -134,7 +134,8 @@ def _reproduced(runs: Sequence[Run]) -> str:
     if not far:
         return said
     return (
-        f"{said} **Not reproduced**: {', '.join(far)}. Why is open: the paper leaves room in how they are read and set."
+        f"{said} **Not reproduced**: {', '.join(far)}. The paper leaves room in how they are read and set; "
+        "[reproduction.md](reproduction.md) has readings that were measured."
     )
 
 

@@ -21,6 +21,7 @@ from bayesneg.evaluation import ranking
 from bayesneg.evaluation.sampling_quality import SamplingQuality
 from bayesneg.interfaces import Learner, Model, NegativeSampler, Observer
 from bayesneg.models.baseline import Baseline, NoSampler
+from bayesneg.models.torch_settings import TorchSettings, require_torch
 from bayesneg.progress import epoch_bar
 from bayesneg.runs import folder as files
 from bayesneg.runs.record import RunRecord, data_facts, describe, jsonable, settings_text, versions
@@ -124,7 +125,7 @@ def begun_record(
             "sampler": None if sampler is None else describe(sampler.resolved(split.train)),
             "evaluate_every": evaluate_every,
         },
-        versions=versions(),
+        versions=versions(_gpu(model)),
         data=data_facts(split, wanted),
         select=_selection(select, split),
         uses_test_labels=sampler is not None and sampler.uses_test_labels,
@@ -288,6 +289,16 @@ class _Keeper:
 def _part(state: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
     prefix = f"{name}."
     return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
+
+
+def _gpu(model: Model) -> str:
+    """The name of the GPU that a torch model will train on; empty for the CPU."""
+    if not isinstance(model, TorchSettings):
+        return ""
+    require_torch(type(model).__name__)
+    from bayesneg.models.torch_device import device_name
+
+    return device_name(model.device)
 
 
 def _selection(select: str | None, split: Split) -> Literal["last", "best"]:

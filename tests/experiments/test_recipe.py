@@ -80,7 +80,7 @@ ROW = '[[samplers]]\nlabel = "{}"\nuse = "{}"\n'
         (ROW.format("a", "dns") + ROW.format("A", "bns"), "x.toml: two rows have the same label, 'a' and 'A'"),
         ('[[where]]\ndataset = "typo"\nseeds = 1', "x.toml: 'typo' is no dataset of this recipe; valid: "),
         ('[[where]]\nmodel = "typo"\nseeds = 1', "x.toml: 'typo' is no model of this recipe; valid: mf"),
-        ('views = ["first"]', "x.toml: views.0: input should be 'last', 'best' or 'blind'"),
+        ('views = ["first"]', "x.toml: views.0: input should be 'last' or 'best'"),
     ],
 )
 def test_a_mistake_is_named_with_its_file_and_place(tmp_path, text, said):

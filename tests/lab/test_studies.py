@@ -47,6 +47,7 @@ def line(label: str, per_seed: list[np.ndarray], **changes) -> Line:
             data={"fingerprint": "f"},
             final={key: float(values.mean()) for key in METRICS},
             per_user={"ndcg@20": values},
+            spec={"model": {}, "sampler": {"class": label}},
             **changes,
         )
         for seed, values in enumerate(per_seed)
@@ -72,7 +73,7 @@ def test_a_difference_is_clear_only_if_users_and_seeds_agree():
     assert found["A", "B"].verdict == "B is better"
     assert found["A", "B"].over_users.mean == pytest.approx(-0.02, abs=0.002)
     assert found["A", "C"].p_users < 0.05 < found["A", "C"].p_seeds
-    assert found["A", "C"].verdict == "not distinguishable"
+    assert found["A", "C"].verdict == "not shown with 3 seeds"
 
 
 def test_with_one_seed_the_verdict_says_so():
@@ -135,7 +136,8 @@ def test_one_reading_of_a_row_explains_the_numbers_that_are_off():
     found = explanation(own, made, tried([readings]))
     assert found.best is not None
     assert (found.best.label, found.n_explained) == ("near", 9)
-    assert found.sentence.endswith("far 0 of 9; near 9 of 9. near explains 9 of those that are off.")
+    assert found.sentence.endswith("far 0 of 9; near 9 of 9. By near 9 more would be near.")
+    assert "A 0 of 9" not in found.sentence  # a row does not explain itself
     nothing = explanation(own, made, tried([study(replace(far, beside=own.beside))]))
     assert (nothing.best, nothing.n_explained) == (None, 0)
     assert explanation(own, made, {}).sentence == ""
@@ -146,7 +148,7 @@ def test_the_same_numbers_in_markdown_latex_and_csv():
     at = [np.full(5, mean) for mean in (0.429, 0.430, 0.431)]  # ± 4.3027 · 0.001/√3
     made = [study(line("A", at), line("B_1", [np.full(5, 0.4)]))]
     text = markdown.markdown("Title", made)
-    assert "| **A** | here | 0.4300 ± 0.0025 |" in text
+    assert "| **A** | here, n = 3 | 0.4300 ± 0.0025 |" in text
     assert "|  | difference | **+0.0300** ✗ |" in text
     assert "|  | difference | 0.0000 |" in text
     assert "9 of 18 numbers within 0.01" in text

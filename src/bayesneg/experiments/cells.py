@@ -21,7 +21,11 @@ View = Literal["last", "best", "blind"]
 
 @dataclass(frozen=True)
 class Cell:
-    """Everything that decides a cell's numbers, in plain values; two cells of equal ``key`` give the same numbers."""
+    """Everything that decides a cell's numbers, in plain values.
+
+    Two cells of equal ``key`` give the same numbers with the same code on a CPU; a GPU sums in an order of its own, and
+    the last digits may differ there.
+    """
 
     dataset: str
     fingerprint: str  # of the split it is judged on

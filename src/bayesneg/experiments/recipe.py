@@ -22,7 +22,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -69,10 +69,12 @@ class Recipe(_Strict):
     """A sweep: every sampler with every model on every dataset, in every view."""
 
     title: str
+    about: str = Field(default="", description="what a reader of the whole table must know")
+    as_stated: bool = Field(default=True, description="false where the rows follow another reading than the text's")
     samplers: tuple[Row, ...] = Field(min_length=1)
     datasets: tuple[str, ...] = Field(min_length=1)
     models: tuple[str, ...] = Field(default=("mf",), min_length=1)
-    views: tuple[View, ...] = Field(default=("last",), min_length=1)
+    views: tuple[Literal["last", "best"], ...] = Field(default=("last",), min_length=1)
     seeds: int = Field(default=1, ge=1)
     epochs: int = Field(default=100, ge=1)
     evaluate_every: int = Field(default=5, ge=1)

@@ -38,7 +38,7 @@ class Contest:
     @property
     def verdict(self) -> str:
         if not self.is_clear:
-            return "not distinguishable"
+            return f"not shown with {self.n_seeds} {'seed' if self.n_seeds == 1 else 'seeds'}"
         winner = self.one if self.over_users.mean > 0 else self.other
         return f"{winner} is better" + ("" if self.n_seeds > 1 else ", as far as one seed can tell")
 

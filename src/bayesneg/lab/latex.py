@@ -52,22 +52,24 @@ def latex(title: str, studies: Iterable[Study]) -> str:
 def _measured(study: Study) -> str:
     caption = f"{study.name}. {about(study)} {legend()}"
     head = ["Sampler", "", *map(short, METRICS)]
-    return _table(caption, f"ll{'r' * len(METRICS)}", head, [row for line in study.lines for row in three_lines(line)])
+    several = len(study.seeds) > 1
+    rows = [row for line in study.lines for row in three_lines(line, count=several)]
+    return _table(caption, f"ll{'r' * len(METRICS)}", head, rows)
 
 
 def _tested(study: Study) -> list[str]:
     """Nothing where no two samplers can be compared."""
     caption = f"{study.name}. Paired tests, Holm-corrected within this table."
-    head = ["NDCG@20", "Difference", "95% interval over users", "p, users", "p, seeds", "Verdict"]
+    head = ["NDCG@20", "Difference", "95% interval over users", "p, users", "p, seeds", "Seeds", "Verdict"]
     rows = [_test(pair) for pair in contests(study)]
-    return [_table(caption, "lrrrrl", head, rows)] if rows else []
+    return [_table(caption, "lrrrrrl", head, rows)] if rows else []
 
 
 def _test(pair: Contest) -> list[str]:
     over = pair.over_users
     interval = f"{number(over.low, 4)} to {number(over.high, 4)}"
     chances = [chance(pair.p_users), chance(pair.p_seeds)]
-    return [f"{pair.one} − {pair.other}", signed(over.mean, 4), interval, *chances, pair.verdict]
+    return [f"{pair.one} − {pair.other}", signed(over.mean, 4), interval, *chances, str(pair.n_seeds), pair.verdict]
 
 
 def _table(caption: str, columns: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -14,9 +14,9 @@ MARK = "✗"
 SHORT = {"precision": "P", "recall": "R", "ndcg": "NDCG"}
 
 
-def markdown(title: str, studies: Sequence[Study]) -> str:
+def markdown(title: str, studies: Sequence[Study], *, preface: str = "") -> str:
     """One page: every study with its lines, then who beats whom."""
-    parts = [f"# {title}", legend()]
+    parts = [f"# {title}", *filter(None, [preface]), legend()]
     for study in studies:
         parts += [f"## {study.name}", about(study), table(study), *notes(study), *verdicts(study)]
     return "\n\n".join(parts) + "\n"
@@ -26,32 +26,35 @@ def legend() -> str:
     return (
         "Mean over seeds ± half of the 95% interval (Student t), the paper's number, and the difference. "
         f"{MARK}: the paper's number lies outside the interval by more than {NEAR:g} (with one seed, that far from the "
-        "one value)."
+        "one value). Intervals are over the seeds of training on one split; another split would move all rows."
     )
 
 
 def about(study: Study) -> str:
     """How many runs stand behind the table, and how many of its numbers are near the paper's."""
     seeds = " or ".join(map(str, study.seeds))
+    epochs = " or ".join(str(n) for n in sorted({len(run.epochs) for run in study.runs}))
     compared = [value for line in study.lines for value in line.compared]
     near = sum(line.n_near for line in study.lines)
     share = f" {near} of {len(compared)} numbers within {NEAR:g} of the paper." if compared else ""
     seeing = [line.label for line in study.lines if line.uses_test_labels]
     beware = f" {', '.join(seeing)}: sees the test labels, an upper bound and no fair competitor." if seeing else ""
     splits = {str(run.data.get("split", "unknown")) for run in study.runs}
-    return f"Seeds: {seeds}. Split: {' and '.join(sorted(splits))}.{share}{beware}"
+    return f"Seeds: {seeds}. Epochs: {epochs}. Split: {' and '.join(sorted(splits))}.{share}{beware}"
 
 
 def table(study: Study) -> str:
     """Three lines a sampler: here, paper, difference."""
     head = ["sampler", "", *map(short, METRICS)]
-    rows = [row for line in study.lines for row in three_lines(line)]
+    several = len(study.seeds) > 1
+    rows = [row for line in study.lines for row in three_lines(line, count=several)]
     return grid([head, ["---", "---", *("---:" for _ in METRICS)], *rows])
 
 
-def three_lines(line: Line) -> Iterable[list[str]]:
+def three_lines(line: Line, *, count: bool = False) -> Iterable[list[str]]:
+    """``count`` says how many seeds the line has, where lines differ in it."""
     values = [line.values[key] for key in METRICS]
-    yield [f"**{line.label}**", "here", *map(here, values)]
+    yield [f"**{line.label}**", f"here, n = {len(line.runs)}" if count else "here", *map(here, values)]
     if line.compared:
         yield ["", "paper", *(number(value.paper, 4) for value in values)]
         yield ["", "difference", *(gap(value) for value in values)]
@@ -80,16 +83,17 @@ def verdicts(study: Study) -> list[str]:
     found = contests(study)
     if not found:
         return []
-    head = ["NDCG@20", "difference", "95% interval over users", "p, users", "p, seeds", "verdict"]
+    head = ["NDCG@20", "difference", "95% interval over users", "p, users", "p, seeds", "seeds", "verdict"]
     rows = [[f"{pair.one} − {pair.other}", *_verdict(pair)] for pair in found]
-    rule = ["---", "---:", "---:", "---:", "---:", "---"]
+    rule = ["---", "---:", "---:", "---:", "---:", "---:", "---"]
     return ["Paired tests, Holm-corrected within this table:", grid([head, rule, *rows])]
 
 
 def _verdict(pair: Contest) -> list[str]:
     over = pair.over_users
     interval = f"{number(over.low, 4)} to {number(over.high, 4)}"
-    return [signed(over.mean, 4), interval, chance(pair.p_users), chance(pair.p_seeds), pair.verdict]
+    seeds = str(pair.n_seeds)
+    return [signed(over.mean, 4), interval, chance(pair.p_users), chance(pair.p_seeds), seeds, pair.verdict]
 
 
 def chance(p: float) -> str:

@@ -20,7 +20,18 @@ from bayesneg.report.tables import Cell, table
 def write_page(title: str, studies: Sequence[Study], path: Path) -> Path:
     """One file for the whole sweep; each study is judged by itself."""
     runs = [replace(run, dataset=study.name) for study in studies for run in study.runs]
-    return write_report(runs, path, title=title, first={study.name: list(_sections(study)) for study in studies})
+    return write_report(
+        runs,
+        path,
+        title=title,
+        first={study.name: list(_sections(study)) for study in studies},
+        alike={study.name: _alike(study) for study in studies},
+    )
+
+
+def _alike(study: Study) -> set[frozenset[str]]:
+    """The pairs that the corrected tests could not tell apart, so that the headline does not either."""
+    return {frozenset((pair.one, pair.other)) for pair in contests(study) if not pair.is_clear}
 
 
 def _sections(study: Study) -> Iterator[Markup]:

@@ -34,11 +34,8 @@ class Explanation:
 
     @property
     def n_explained(self) -> int:
-        """Numbers of the row that are off while this one reading has them within 0.01."""
-        if self.best is None:
-            return 0
-        pairs = ((value, self.best.values[key]) for key, value in self.line.values.items())
-        return sum(not own.is_near and other.is_near for own, other in pairs)
+        """How many numbers more than the row itself this one reading has within 0.01."""
+        return 0 if self.best is None else self.best.n_near - self.line.n_near
 
     @property
     def sentence(self) -> str:
@@ -47,8 +44,15 @@ class Explanation:
         if not others or self.line.n_near == len(self.line.compared):
             return ""
         text = f"Readings measured, numbers within {NEAR:g}: {'; '.join(others)}."
-        return f"{text} {self.best.label} explains {self.n_explained} of those that are off." if self.best else text
+        return f"{text} By {self.best.label} {self.n_explained} more would be near." if self.best else text
 
 
 def explanation(line: Line, study: Study, known: Tried) -> Explanation:
-    return Explanation(line, known.get((line.beside, study.dataset, study.model), []))
+    """The readings of a row that are other than the row itself."""
+    readings = known.get((line.beside, study.dataset, study.model), [])
+    return Explanation(line, [other for other in readings if _settings(other) != _settings(line)])
+
+
+def _settings(line: Line) -> list[object]:
+    """Model and sampler as the runs recorded them."""
+    return [line.runs[0].spec[part] for part in ("model", "sampler")]

@@ -153,24 +153,24 @@ def reproduce(
     found = studies(files_of, recipe, cells, ledger.read(out / RECORDS))
     if not found:
         raise BayesnegError(f"no cell of {name} could be finished; {failures[0]}")
-    return Result(found, write(files_of, recipe.title, found, out), left_out, failures)
+    return Result(found, write(files_of, recipe, found, out), left_out, failures)
 
 
-def write(name: str, title: str, found: Sequence[Study], out: Path) -> list[Path]:
+def write(name: str, recipe: Recipe, found: Sequence[Study], out: Path) -> list[Path]:
     """The files of a table or figure, made from studies alone."""
     if name in DRAWN:
         drawn = zip(found, _figures(name, found), strict=True)
         return [path for study, stem in drawn for path in draw_figure(name, study, out / stem)]
     texts = {
-        ".md": markdown(title, found),
+        ".md": markdown(recipe.title, found, preface=recipe.about.strip()),
         ".csv": comma_separated(found),
         "-tests.csv": tests_comma_separated(found),
-        ".tex": latex(title, found),
+        ".tex": latex(recipe.title, found),
     }
     paths = [out / f"{name}{ending}" for ending in texts]
     for path, text in zip(paths, texts.values(), strict=True):
         write_whole(path, lambda part, text=text: part.write_text(text, encoding="utf-8"))  # type: ignore[misc]
-    return [*paths, write_page(title, found, out / f"{name}.html")]
+    return [*paths, write_page(recipe.title, found, out / f"{name}.html")]
 
 
 def _figures(name: str, found: Sequence[Study]) -> list[str]:

@@ -17,6 +17,12 @@ def pick_device(name: str) -> torch.device:
     return torch.device("cuda" if name == "cuda" or (name == "auto" and torch.cuda.is_available()) else "cpu")
 
 
+def device_name(name: str) -> str:
+    """The name of the GPU that ``name`` leads to; empty for the CPU."""
+    device = pick_device(name)
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else ""
+
+
 @contextmanager
 def memory_named(device: torch.device, settings: TorchSettings) -> Iterator[None]:
     """Out of memory becomes a sentence that says what can be lowered."""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from bayesneg.report.names import counted, joined, metric_name, number
 from bayesneg.report.runs import Group, group
 from bayesneg.report.summary import Estimate, difference, final_estimate
 from bayesneg.runs.record import RunRecord, is_number
 
+Pairs = AbstractSet[frozenset[str]]
 
-def finding(runs: Sequence[RunRecord], key: str | None) -> str:
+
+def finding(runs: Sequence[RunRecord], key: str | None, alike: Pairs = frozenset()) -> str:
     """A few plain sentences about the metric ``key`` of one study.
 
     A winner is named only where its difference to every other sampler has an interval clear of zero, and
-    samplers that see the test labels do not compete.
+    samplers that see the test labels do not compete. ``alike`` are pairs of names that a stricter test, made
+    elsewhere on the page, could not tell apart.
     """
     if key is None:
         return "No recommendation metric was recorded in these runs, so there is nothing to rank."
@@ -24,7 +28,7 @@ def finding(runs: Sequence[RunRecord], key: str | None) -> str:
         return f"{metric_name(key)} could not be measured in any of these runs."
     if not fair:
         return f"{_alone(measured[0], key)} Every sampler here sees the test labels, so none is a fair result."
-    return _alone(fair[0], key) if len(fair) == 1 else _contest(fair, key)
+    return _alone(fair[0], key) if len(fair) == 1 else _contest(fair, key, alike)
 
 
 def _alone(member: Group, key: str) -> str:
@@ -32,10 +36,14 @@ def _alone(member: Group, key: str) -> str:
     return text if len(member.runs) > 1 else f"{text} One seed only: another seed will give another number."
 
 
-def _contest(fair: Sequence[Group], key: str) -> str:
+def _contest(fair: Sequence[Group], key: str, alike: Pairs) -> str:
     best, *others = sorted(fair, key=lambda member: -final_estimate(member, key).mean)  # ties keep their order
     gaps = {other.name: difference(best, other, key) for other in others}
-    rivals = [other.name for other in others if not gaps[other.name].excludes_zero]
+    rivals = [
+        other.name
+        for other in others
+        if not gaps[other.name].excludes_zero or frozenset((best.name, other.name)) in alike
+    ]
     text = _undecided(best, rivals, gaps, key) if rivals else _decided(best, fair[0], gaps, key)
     if all(gap.over == "seeds" for gap in gaps.values()):
         return text
@@ -56,7 +64,9 @@ def _decided(best: Group, first: Group, gaps: dict[str, Estimate], key: str) -> 
 
 def _undecided(best: Group, rivals: Sequence[str], gaps: dict[str, Estimate], key: str) -> str:
     gap = gaps[rivals[0]]
-    doubt = "which includes zero" if gap.has_interval else "too few runs to say how sure that is"
+    doubt = "too few runs to say how sure that is"
+    if gap.has_interval:
+        doubt = "not clear once all pairs are tested" if gap.excludes_zero else "which includes zero"
     return (
         f"No clear winner between {joined([best.name, *rivals])}. {best.name} has the highest mean, "
         f"{_value(best, key)}, and is {_gap(gap)} {rivals[0]} {_range(gap, doubt)}."

@@ -12,7 +12,7 @@ from pathlib import Path
 from bayesneg.errors import InputError
 from bayesneg.report import tables
 from bayesneg.report.details import details, epoch_choice
-from bayesneg.report.finding import finding
+from bayesneg.report.finding import Pairs, finding
 from bayesneg.report.glossary import glossary
 from bayesneg.report.markup import Markup, element, fold, grid, section
 from bayesneg.report.names import base_of, counted, cutoff, joined, primary_key
@@ -27,16 +27,28 @@ _LEADING = ("ndcg", "precision", "recall", "auc", "coverage", "popularity")
 
 
 def write_report(
-    records: Sequence[RunRecord], path: str | Path, *, title: str | None = None, first: First | None = None
+    records: Sequence[RunRecord],
+    path: str | Path,
+    *,
+    title: str | None = None,
+    first: First | None = None,
+    alike: Mapping[str, Pairs] | None = None,
 ) -> Path:
     """Render and write the report; a reader never sees half a file. Returns the path."""
-    return write_page(render(records, title=title, first=first), path)
+    return write_page(render(records, title=title, first=first, alike=alike), path)
 
 
-def render(records: Sequence[RunRecord], *, title: str | None = None, first: First | None = None) -> str:
+def render(
+    records: Sequence[RunRecord],
+    *,
+    title: str | None = None,
+    first: First | None = None,
+    alike: Mapping[str, Pairs] | None = None,
+) -> str:
     """The whole page as text; the same records give the same bytes.
 
-    ``first`` maps a dataset to sections that come before those made from its records.
+    ``first`` maps a dataset to sections that come before those made from its records; ``alike`` to pairs of samplers
+    that tests in those sections could not tell apart.
     """
     if not records:
         raise InputError("a report needs at least one run, got none")
@@ -51,7 +63,9 @@ def render(records: Sequence[RunRecord], *, title: str | None = None, first: Fir
             *_study(runs, prefix=_name(place), of=f": {dataset}" if len(found) > 1 else ""),
         )
     ]
-    return page(heading, _header(heading, found), *sections, glossary(records), details(found), _footer(records))
+    return page(
+        heading, _header(heading, found, alike or {}), *sections, glossary(records), details(found), _footer(records)
+    )
 
 
 def _name(place: int) -> str:
@@ -72,12 +86,13 @@ def _title(found: Mapping[str, Sequence[RunRecord]]) -> str:
     return f"{who} on {joined(found)}"
 
 
-def _header(title: str, found: Mapping[str, Sequence[RunRecord]]) -> Markup:
+def _header(title: str, found: Mapping[str, Sequence[RunRecord]], alike: Mapping[str, Pairs]) -> Markup:
     parts: list[Markup] = [element("h1", {}, title)]
     for place, (dataset, runs) in enumerate(found.items(), 1):
         link = element("a", {"href": f"#{_name(place)}"}, f"{dataset}:")
         lead = [element("strong", {}, link), " "] if len(found) > 1 else []
-        parts.append(element("p", {"class": "finding"}, *lead, finding(runs, primary_key(final_keys(runs)))))
+        said = finding(runs, primary_key(final_keys(runs)), alike.get(dataset, frozenset()))
+        parts.append(element("p", {"class": "finding"}, *lead, said))
         parts.append(element("p", {"class": "facts"}, _facts(runs)))
         if beware := notes(runs):
             parts.append(element("ul", {"class": "notes"}, *(element("li", {}, note) for note in beware)))

@@ -132,13 +132,13 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def versions() -> dict[str, str]:
-    """Of Python and of what computes the numbers, as far as it is installed."""
+def versions(device: str = "") -> dict[str, str]:
+    """Of Python and of what computes the numbers, as far as it is installed, and the GPU, where one does."""
     found = {"python": platform.python_version(), "bayesneg": __version__}
     for name in ("numpy", "numba", "scipy", "polars", "torch"):
         with suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
-    return found
+    return found | ({"device": device} if device else {})
 
 
 def data_facts(split: Split, wanted: int) -> dict[str, Any]:
