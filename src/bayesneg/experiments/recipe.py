@@ -22,7 +22,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -70,7 +70,7 @@ class Recipe(_Strict):
     samplers: tuple[Row, ...] = ()
     datasets: tuple[str, ...] = ()
     models: tuple[str, ...] = ("mf",)
-    views: tuple[View, ...] = ("last",)
+    views: tuple[Literal["last", "best"], ...] = ("last",)
     seeds: int = Field(default=1, ge=1)
     epochs: int = Field(default=100, ge=1)
     evaluate_every: int = Field(default=5, ge=1)
