@@ -33,7 +33,7 @@ def test_what_was_shown_and_not_chosen_is_read_from_a_file(bayesneg, ratings):
     [
         ("prior=lerned", "lerned is no prior; valid: popularity, flat, group, oracle, rate, smoothed, learned"),
         ("prior=rate+no", "no is no prior"),
-        ("hidden=0.5", "hidden is for the prior rate or smoothed or learned; set prior=rate with it"),
+        ("hidden=0.5", "hidden is for the prior rate or smoothed or learned or self; set prior=rate with it"),
         ("seen=0.5", "seen goes with rejected"),
         ("rejected=nowhere.csv", "nowhere.csv"),
         ("strength=0", "strength must be a number above 0"),
