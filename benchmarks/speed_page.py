@@ -257,10 +257,10 @@ def evaluation(result: Result) -> list[str]:
         f"All metrics at 5, 10 and 20 against the bare product of the vectors. The goal, on MovieLens-1M at d = 32, "
         "was "
         f"{result['goal']:g} times its time: {result['ratio']:.2f}, {reached}. Without the AUC, which needs the "
-        "rank of "
-        "every test item and not only the top, less is left to do. The last two columns are what the ratio is to be seen "
-        "against: the product with one look at each score, and with one look-up in a small table for each, which is about "
-        "what placing every score among a user's test items takes. The shorter the vectors, the less a product costs "
+        "rank of every test item and not only the top, less is left to do. The last two columns are what the ratio is "
+        "to be seen against: the product with one look at each score, and with one look-up in a small table for each, "
+        "which is about what placing every score among a user's test items takes. The shorter the vectors, the less a "
+        "product costs "
         "beside what must be done with each of its scores.",
         _table(
             [
