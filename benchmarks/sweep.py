@@ -29,7 +29,7 @@ def main() -> None:
     packing.add_argument("folder", type=Path)
     packing.add_argument("name")
     for option in ("dataset", "model", "samplers", "view"):
-        packing.add_argument(f"--{option}", type=lambda text: text.split(","), default=[])
+        packing.add_argument(f"--{option}", type=_names, default=[])
     for option in ("seeds", "epochs"):
         packing.add_argument(f"--{option}", type=int)
     running = commands.add_parser("run")
@@ -38,6 +38,10 @@ def main() -> None:
     running.add_argument("--records", type=Path, default=Path("records.jsonl"))
     given = parser.parse_args()
     _pack(given) if given.command == "pack" else _run(given)
+
+
+def _names(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _pack(given: argparse.Namespace) -> None:

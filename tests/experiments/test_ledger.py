@@ -60,3 +60,15 @@ def test_broken_lines_do_not_count_and_the_later_of_two_does(tmp_path: Path):
     ledger.append(path, second)
     assert ledger.read([path, tmp_path / "missing.jsonl"])["k"].cell == {"try": 2}
     assert path.read_text().count("\n") == 3
+
+
+def test_a_line_cut_inside_a_letter_does_not_count_and_the_others_do(tmp_path: Path):
+    path = tmp_path / "records.jsonl"
+    whole = Entry("k", {"label": "λ = 5\u2028"}, RECORD).to_line()
+    cut = Entry("other", {"label": "λ"}, RECORD).to_line().encode()
+    ledger.append(path, whole)
+    with path.open("ab") as file:
+        file.write(cut[: cut.index("λ".encode()) + 1])
+    assert ledger.read(path)["k"].cell == {"label": "λ = 5\u2028"}
+    ledger.append(path, Entry("last", {}, RECORD).to_line())
+    assert list(ledger.read(path)) == ["k", "last"]

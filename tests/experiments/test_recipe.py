@@ -64,6 +64,9 @@ settings = { dim = 8 }
     assert [(cell.seed, cell.epochs) for cell in narrowed] == [(0, 2), (1, 2), (2, 2)]
 
 
+ROW = '[[samplers]]\nlabel = "{}"\nuse = "{}"\n'
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -71,15 +74,46 @@ settings = { dim = 8 }
         ("speed = 1", "x.toml: speed: extra inputs are not permitted"),
         ("seeds = ", "x.toml: Invalid value"),
         ('models = ["xf"]', "x.toml: 'xf' is no model"),
-        ('[[samplers]]\nlabel = "a"\nuse = "bnz"', "x.toml: 'bnz' is no sampler; did you mean bns?"),
-        ('[[samplers]]\nlabel = "a"\nuse = "bns:candidates=x"', "x.toml: sampler bns: candidates=x"),
+        ('models = ["ease"]', "x.toml: 'ease' is no model with a sampler; valid: lightgcn, mf, torch-mf"),
+        (ROW.format("a", "bnz"), "x.toml: 'bnz' is no sampler; did you mean bns?"),
+        (ROW.format("a", "bns:candidates=x"), "x.toml: sampler bns: candidates=x"),
+        (ROW.format("a", "dns") + ROW.format("A", "bns"), "x.toml: two rows have the same label, 'a' and 'A'"),
+        ('[[where]]\ndataset = "typo"\nseeds = 1', "x.toml: 'typo' is no dataset of this recipe; valid: "),
+        ('[[where]]\nmodel = "typo"\nseeds = 1', "x.toml: 'typo' is no model of this recipe; valid: mf"),
         ('views = ["first"]', "x.toml: views.0: input should be 'last' or 'best'"),
     ],
 )
 def test_a_mistake_is_named_with_its_file_and_place(tmp_path, text, said):
     with pytest.raises(InputError) as caught:
-        cells_of(tmp_path, text)
+        cells_of(tmp_path, f"{text}\n{'' if 'samplers' in text else ROW.format('RNS', 'rns')}")
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'title = "x"\ndatasets = ["d"]\n', "x.toml: samplers: field required"),
+        (b'title = "x"\n' + ROW.format("RNS", "rns").encode(), "x.toml: datasets: field required"),
+        (b'title = "x"\ndatasets = []\n' + ROW.format("RNS", "rns").encode(), "x.toml: datasets: tuple should have"),
+        ('title = "é"\n'.encode("latin-1"), "x.toml: byte 9 is not UTF-8; save the file as UTF-8"),
+    ],
+)
+def test_a_file_that_says_too_little_or_is_no_text_is_one_sentence(tmp_path, content, said):
+    (tmp_path / "x.toml").write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        Recipe.read(tmp_path / "x.toml")
+    assert said in str(caught.value)
+
+
+def test_a_name_given_twice_counts_once(tmp_path):
+    text = 'models = ["mf", "mf"]\nviews = ["last", "best", "last"]\n' + ROW.format("RNS", "rns")
+    assert len(cells_of(tmp_path, text)) == 2
+    recipe = Recipe.read(tmp_path / "x.toml")
+    dataset = recipe.datasets[0]
+    twice = recipe.narrowed(
+        datasets=[dataset, dataset], models=["mf", "mf"], views=["last", "last"], samplers=["RNS", "rns"]
+    )
+    assert len(twice.cells(Source().fingerprint)) == 1
 
 
 def test_only_rows_of_the_recipe_can_be_asked_for(tmp_path):

@@ -188,3 +188,11 @@ def test_a_self_estimated_prior_stands_alone(text):
     split = bn.split(bn.synthetic(60, 50, seed=0), test=0.2, seed=0)
     with pytest.raises(InputError, match="prior=self follows the model"):
         SamplerSpec.parse(text).build(split)
+
+
+def test_when_a_refreshed_F_is_made_anew_can_be_told():
+    split = bn.split(bn.synthetic(30, 40, seed=0), test=0.2, seed=0)
+    built = SamplerSpec.parse("bns:cdf=refreshed:moved=0.3:pool=12").build(split)
+    assert built.refresh == bn.Refresh(moved=0.3, pool=12)
+    with pytest.raises(InputError, match="moved is for a refreshed F"):
+        SamplerSpec.parse("bns:moved=0.3").build(split)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import sweeps
 
-from bayesneg.errors import InputError
+from bayesneg.errors import BayesnegError, InputError
 from bayesneg.experiments.cells import Cell
 from bayesneg.experiments.datasets import Source, pack
 from bayesneg.experiments.sweep import sweep
@@ -27,6 +27,7 @@ from bayesneg.experiments.datasets import Source
 from bayesneg.experiments.recipe import Recipe
 from bayesneg.experiments.sweep import sweep
 
+sys.executable = sys.argv[3]
 failures = sweep(Recipe.read(Path(sys.argv[1])).cells(Source().fingerprint), Path(sys.argv[2]), Source(), jobs=2)
 sys.exit(len(failures))
 """
@@ -50,8 +51,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Cell], P
     return folder / "three.toml", cells, path
 
 
-def start(recipe: Path, path: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-c", RUN, recipe, path], stderr=subprocess.DEVNULL, text=True)
+def start(recipe: Path, path: Path, *, python: str = sys.executable) -> subprocess.Popen[str]:
+    """A sweep in a process of its own; its workers are started with ``python``."""
+    return subprocess.Popen([sys.executable, "-c", RUN, recipe, path, python], stderr=subprocess.DEVNULL, text=True)
 
 
 def children(process: subprocess.Popen[str]) -> list[int]:
@@ -84,9 +86,9 @@ def test_killed_at_random_moments_and_started_again_it_gives_the_same_numbers(wh
     assert numbers(path) == numbers(undisturbed)
 
 
-def under_way(recipe, path):
+def under_way(recipe, path, **changes):
     """A sweep that has finished its first cell."""
-    process = start(recipe, path)
+    process = start(recipe, path, **changes)
     until = time.monotonic() + 60
     while not path.exists():
         assert time.monotonic() < until
@@ -101,6 +103,75 @@ def test_a_lost_worker_costs_its_cell_a_second_try_and_the_rest_goes_on(whole, t
     os.kill(children(process)[0], signal.SIGKILL)
     assert process.wait(60) == 0
     assert numbers(path) == numbers(undisturbed)
+
+
+def python_that_is_killed(folder: Path, starts: str) -> str:
+    """An interpreter that is killed at those of its starts: a pattern of the shell, 1 is the first."""
+    path = folder / "python"
+    path.write_text(
+        f'#!/bin/sh\necho >> "{folder}/starts"\n'
+        f'case $(($(wc -l < "{folder}/starts"))) in {starts}) kill -KILL $$;; esac\nexec "{sys.executable}" "$@"\n'
+    )
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_workers_killed_while_they_start_are_replaced(whole, tmp_path, monkeypatch):
+    _, cells, undisturbed = whole
+    monkeypatch.setattr(sys, "executable", python_that_is_killed(tmp_path, "1|2"))
+    path = tmp_path / "records.jsonl"
+    assert sweep(cells[:2], path, Source(), jobs=1, progress=False) == []
+    expected = numbers(undisturbed)
+    assert numbers(path) == {key: expected[key] for key in sorted(cell.key for cell in cells[:2])}
+
+
+def test_where_no_worker_ever_starts_the_sweep_says_so_after_a_few(whole, tmp_path, monkeypatch):
+    _, cells, _ = whole
+    monkeypatch.setattr(sys, "executable", python_that_is_killed(tmp_path, "*"))
+    with pytest.raises(BayesnegError, match=r"4 worker processes in a row ended before .* \(exit code -9\)"):
+        sweep(cells, tmp_path / "records.jsonl", Source(), progress=False)
+
+
+def test_where_no_worker_starts_any_more_what_is_left_is_reported(whole, tmp_path):
+    recipe, cells, _ = whole
+    path = tmp_path / "records.jsonl"
+    process = under_way(recipe, path, python=python_that_is_killed(tmp_path, "[3-9]"))
+    for worker in children(process):
+        os.kill(worker, signal.SIGKILL)
+    n_failures = process.wait(60)
+    assert 0 < n_failures == len(cells) - len(ledger.read(path))
+
+
+def in_a_terminal(recipe: Path, path: Path) -> subprocess.Popen[str]:
+    """A sweep whose whole group gets the signal, as at Ctrl-C."""
+    command = [sys.executable, "-c", RUN, recipe, path, sys.executable]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def test_ctrl_c_while_workers_start_says_nothing_of_theirs(whole, tmp_path):
+    process = in_a_terminal(whole[0], tmp_path / "records.jsonl")
+    until = time.monotonic() + 60
+    while len(workers := children(process)) < 2:
+        assert time.monotonic() < until
+        time.sleep(0.005)
+    time.sleep(0.1)  # they import
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert said.count("Traceback") == 1  # of this test's own script
+    assert "bayesneg.experiments.worker" not in said
+    assert not any(map(is_running, workers))
+
+
+def test_workers_end_when_the_sweep_is_killed(whole, tmp_path):
+    process = under_way(whole[0], tmp_path / "records.jsonl")
+    workers = children(process)
+    assert workers
+    process.kill()
+    process.wait()
+    until = time.monotonic() + 60
+    while any(map(is_running, workers)):
+        assert time.monotonic() < until
+        time.sleep(0.02)
 
 
 def test_ctrl_c_ends_the_sweep_and_its_workers_and_keeps_what_is_finished(whole, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -42,7 +43,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_recipe_of_one_s_own_gives_every_format(finished):
     made = {path.name for path in (finished / "out").iterdir()}
-    assert made == {"three.md", "three.csv", "three.tex", "three.html", "records.jsonl"}
+    assert made == {"three.md", "three.csv", "three-tests.csv", "three.tex", "three.html", "records.jsonl"}
     text = (finished / "out" / "three.md").read_text()
     assert text.count("## ") == 2  # both views
     assert "best epoch on validation data" in text
@@ -63,7 +64,7 @@ def test_killed_at_a_random_moment_and_started_again_it_gives_the_same_table(fin
     for _ in range(2):
         sweeps.killed(subprocess.Popen(command, stderr=subprocess.DEVNULL), tmp_path / "records.jsonl", moment)
     subprocess.run(command, stderr=subprocess.DEVNULL, check=True)
-    for name in ("three.md", "three.csv", "three.tex"):
+    for name in ("three.md", "three.csv", "three-tests.csv", "three.tex"):
         assert (tmp_path / name).read_bytes() == (finished / "out" / name).read_bytes()
 
 
@@ -102,6 +103,9 @@ def test_a_cell_that_fails_is_named_and_the_rest_is_written(capsys, tmp_path):
         (["table3", "--samplers", "xns"], "'xns' is no row of this experiment"),
         (["table3", "--model", "nn"], "'nn' is no model"),
         (["table3", "--dataset", "ml-100k"], "ml-100k is not in"),
+        (["table3", "--model", "ease"], "'ease' is no model with a sampler; valid: lightgcn, mf, torch-mf"),
+        (["fig2", "--dataset", "nonsense"], "fig2 is drawn from theory alone: it has no dataset"),
+        (["fig3", "--epochs", 2], "fig3 is drawn from theory alone: it has no dataset"),
         (["missing.toml"], "missing.toml"),
     ],
 )
@@ -115,13 +119,66 @@ def test_a_mistake_is_one_sentence_before_any_work(capsys, tmp_path, monkeypatch
     assert list(tmp_path.iterdir()) == []
 
 
+def test_without_resume_ctrl_c_says_how_what_is_kept_is_not_run_again(finished, tmp_path):
+    command = [*reproducing(finished, tmp_path, jobs=1), "--epochs", "60", "--no-resume"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while not (tmp_path / "records.jsonl").exists():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert "go on with the same command without --no-resume" in said
+
+
+def test_a_recipe_of_one_s_own_is_never_taken_for_the_paper_s(capsys, tmp_path):
+    text = sweeps.recipe(tmp_path).read_text()
+    options = ("--out", tmp_path, "--view", "last", "--seeds", 1, "--epochs", 1, "--samplers", "bns", "--json")
+    for name in ("table2.toml", "FIG4.TOML"):
+        (tmp_path / name).write_text(text.replace(str(tmp_path / "world.csv"), "ml-100k"))
+        code, out, said = reproduce(capsys, tmp_path / name, "--dataset", tmp_path / "world.csv", *options)
+        assert code == 0, said
+        assert {Path(path).name for path in json.loads(out)["files"]} == {
+            f"own-{Path(name).stem}{ending}" for ending in (".md", ".csv", "-tests.csv", ".tex", ".html")
+        }
+
+
+def test_a_published_row_that_does_not_exist_is_named(capsys, tmp_path):
+    recipe = sweeps.recipe(tmp_path)
+    recipe.write_text(recipe.read_text() + 'paper = "table2/BN"\n')
+    code, _, said = reproduce(capsys, recipe, "--out", tmp_path)
+    assert code == 2
+    assert "three.toml: BNS: paper: 'table2/BN' is no row of the paper; did you mean table2/BNS?" in said
+
+
+def test_data_files_of_one_name_have_figures_of_their_own(capsys, tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        sweeps.world(tmp_path / folder, n_users=60 if folder == "a" else 50)
+    datasets = f"{tmp_path}/a/world.csv,{tmp_path}/b/world.csv"
+    code, _, said = reproduce(capsys, "fig1", "--dataset", datasets, "--out", tmp_path, "--epochs", 1)
+    assert code == 0, said
+    assert {path.name for path in tmp_path.glob("*.svg")} == {
+        "fig1-world-mf-last.svg",
+        "fig1-world-mf-last-2.svg",
+    }
+
+
+def check_legible_in_a_column(svg: str) -> None:
+    """Not wider than 3.5 inches of 72 points, and no text below 7 points at that width."""
+    assert float(ElementTree.fromstring(svg).attrib["width"].removesuffix("pt")) <= 3.5 * 72
+    sizes = [float(size) for size in re.findall(r"font(?:-size)?: ?([0-9.]+)px", svg)]
+    assert sizes
+    assert min(sizes) >= 7
+
+
 @pytest.mark.parametrize("name", ["fig2", "fig3"])
 def test_the_theory_s_figures_need_no_data(capsys, tmp_path, name):
     code, _, _ = reproduce(capsys, name, "--out", tmp_path)
     assert code == 0
     first = {path.suffix: path.read_bytes() for path in tmp_path.glob(f"{name}.*")}
     assert set(first) == {".svg", ".pdf", ".png"}
-    ElementTree.fromstring(first[".svg"])
+    check_legible_in_a_column(first[".svg"].decode())
     assert first[".pdf"].startswith(b"%PDF")
     assert first[".png"].startswith(b"\x89PNG")
     reproduce(capsys, name, "--out", tmp_path)
@@ -134,7 +191,7 @@ def test_figures_from_runs_on_any_data(capsys, tmp_path, name):
     code, _, said = reproduce(capsys, name, "--dataset", world, "--out", tmp_path, "--seeds", 1, "--epochs", 2)
     assert code == 0, said
     text = (tmp_path / f"{name}.svg").read_text()
-    ElementTree.fromstring(text)
+    check_legible_in_a_column(text)
     for wanted in {"fig1": ["epoch 1", "false negatives"], "fig4": ["Posterior", "TNR"], "fig5": ["0.1", "NDCG@20"]}[
         name
     ]:

@@ -88,6 +88,18 @@ def test_runs_on_other_data_are_no_contest():
     assert contests(study(one, Line(other.row, moved, other.values, other.beside))) == []
 
 
+def test_only_readings_of_different_published_rows_are_no_rivals():
+    lines = [line(label, [values(0.4, seed=seed)]) for seed, label in enumerate("ABC")]
+    beside = [
+        replace(each, row=each.row.model_copy(update={"paper": paper}))
+        for each, paper in zip(lines, ("table2/BNS", "table2/BNS", "table2/RNS"), strict=True)
+    ]
+    assert len(contests(study(*beside))) == 3
+    found = contests(replace(study(*beside), readings=True))
+    assert [(pair.one, pair.other) for pair in found] == [("A", "B")]
+    assert all(recipe_of(name).readings == (name in READINGS) for name in TABLES)
+
+
 def test_holm_by_hand():
     assert holm([0.01, 0.04, 0.03, 0.5]) == pytest.approx([0.04, 0.09, 0.09, 0.5])
     assert holm([0.9, 0.8]) == [1.0, 1.0]
@@ -149,6 +161,32 @@ def test_the_same_numbers_in_markdown_latex_and_csv():
     assert len(rows) == 1 + 2 * 9
     assert rows[1].startswith("ml-100k,mf,last,A,precision@5,3,0.430000,0.427516,0.432484,0.400000,0.030000,1")
     assert rows[-1].endswith(",0")
+
+
+def test_the_paired_tests_in_csv_and_latex():
+    made = [
+        study(line("A", [values(0.40, seed=s) for s in range(3)]), line("B", [values(0.42, seed=s) for s in range(3)]))
+    ]
+    rows = [row.split(",") for row in sheet.tests_comma_separated(made).splitlines()]
+    found = dict(zip(rows[0], rows[1], strict=True))
+    assert len(rows) == 2
+    assert (found["one"], found["other"], found["seeds"], found["verdict"]) == ("A", "B", "3", "B is better")
+    assert float(found["difference"]) == pytest.approx(-0.02, abs=1e-6)
+    assert float(found["p_users"]) < 0.05
+    assert r"A $-$ B & $-$0.0200 & " in latex.latex("Title", made)
+    alone = [study(line("A", [values(0.4, seed=0)]))]
+    assert len(sheet.tests_comma_separated(alone).splitlines()) == 1
+    assert latex.latex("Title", alone).count(r"\begin{tabular}") == 1
+
+
+def test_letters_with_a_meaning_of_their_own_are_escaped():
+    made = [study(line(r"a|b α√τ \ {x} $5^2$ ~1", [np.full(5, 0.4)]))]
+    escaped = r"a\textbar{}b $\alpha$$\surd$$\tau$ \textbackslash{} \{x\} \$5\textasciicircum{}2\$ \textasciitilde{}1"
+    assert rf"\textbf{{{escaped}}} & here" in latex.latex("Two\nlines", made)
+    assert latex.latex("Two\nlines", made).startswith("% Two lines; ")
+    row = next(text for text in markdown.table(made[0]).splitlines() if "here" in text)
+    assert r"**a\|b α" in row
+    assert row.replace(r"\|", "").count("|") == 2 + 1 + len(METRICS)
 
 
 def test_a_sampler_that_sees_test_labels_is_named():

@@ -57,6 +57,13 @@ def test_under_the_mixture_unbias_is_right_on_average_and_under_uniform_F_it_is_
         assert abs(theory.mean_unbias_under_uniform(theta) - (1 - theta)) > 1e-3
 
 
+@pytest.mark.parametrize("theta", [1e-9, 0.4999, 0.5 + 1e-9, 0.50026, 1 - 1e-9])
+def test_the_closed_form_holds_up_to_its_limits_and_where_its_terms_cancel(theta):
+    by_quadrature, _ = integrate.quad(lambda F: reference.unbias(F, theta), 0, 1, points=[1e-6, 1 - 1e-6])
+    assert theory.mean_unbias_under_uniform(theta) == pytest.approx(by_quadrature, abs=1e-8)
+    assert (theory.mean_unbias_under_uniform(0.0), theory.mean_unbias_under_uniform(1.0)) == (1.0, 0.0)
+
+
 def test_the_mean_under_the_mixture_by_sampling():
     theta, rng = 0.1, np.random.default_rng(0)
     pairs = np.sort(rng.random((N, 2)), axis=1)

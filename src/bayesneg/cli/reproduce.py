@@ -81,7 +81,7 @@ def reproduce(
             progress=not quiet,
         )
     except KeyboardInterrupt:
-        say(f"interrupted; {out} keeps the finished cells, go on with the same command")
+        say(f"interrupted; {out} keeps the finished cells, go on with {_again(resume)}")
         raise
     if json:
         show_json(_as_json(result))
@@ -94,7 +94,7 @@ def reproduce(
     if result.failures:
         for failure in result.failures:
             say(f"failed: {failure}")
-        say(f"{counted(len(result.failures), 'cell', 'cells')} missing; the same command tries again")
+        say(f"{counted(len(result.failures), 'cell', 'cells')} missing; to try again, use {_again(resume)}")
         raise typer.Exit(1)
 
 
@@ -139,6 +139,10 @@ def _as_json(result: Result) -> dict[str, Any]:
             for study in result.studies
         ],
     }
+
+
+def _again(resume: bool) -> str:
+    return "the same command" if resume else "the same command without --no-resume"
 
 
 def _listed(text: str | None) -> list[str]:

@@ -19,6 +19,7 @@ from bayesneg.models.mf import MF
 from bayesneg.sampling.aobpr import AOBPR
 from bayesneg.sampling.bns import BNS, Posterior
 from bayesneg.sampling.dns import DNS
+from bayesneg.sampling.refreshing import Refresh
 from bayesneg.sampling.schedules import LinearDecay, Schedule, WarmStart
 from bayesneg.sampling.srns import SRNS
 from bayesneg.sampling.static import PNS, RNS
@@ -56,6 +57,11 @@ def _posterior(settings: dict[str, Any], split: Split) -> NegativeSampler:
 
 def _bns(settings: dict[str, Any], split: Split) -> BNS:
     weight = settings.pop("weight", None)
+    refresh = {key: settings.pop(key) for key in ("moved", "pool") if settings.get(key) is not None}
+    if refresh and settings.get("cdf", "exact") == "exact":
+        raise InputError(f"{next(iter(refresh))} is for a refreshed F; set cdf=refreshed with it")
+    if refresh:
+        settings = {**settings, "refresh": Refresh(**refresh)}
     own = with_prior(settings, split)
     return BNS(**own) if weight is None else BNS(**own, weight=schedule(weight))
 

@@ -22,15 +22,19 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from bayesneg.errors import InputError
 from bayesneg.experiments.cells import Cell, View
 from bayesneg.experiments.settings import Options, Settings, check_known
 from bayesneg.experiments.settings import checked as checked_settings
-from bayesneg.experiments.spec import MODELS, SAMPLERS, SamplerSpec
+from bayesneg.experiments.spec import BASELINES, MODELS, SAMPLERS, SamplerSpec
+
+TRAINED: Final = tuple(name for name in MODELS if name not in BASELINES)  # the models that a sampler is for
+
+Name = TypeVar("Name", bound=str)
 
 
 class _Strict(BaseModel):
@@ -67,25 +71,31 @@ class Recipe(_Strict):
     title: str
     about: str = Field(default="", description="what a reader of the whole table must know")
     as_stated: bool = Field(default=True, description="false where the rows follow another reading than the text's")
-    samplers: tuple[Row, ...] = ()
-    datasets: tuple[str, ...] = ()
-    models: tuple[str, ...] = ("mf",)
-    views: tuple[View, ...] = ("last",)
+    samplers: tuple[Row, ...] = Field(min_length=1)
+    datasets: tuple[str, ...] = Field(min_length=1)
+    models: tuple[str, ...] = Field(default=("mf",), min_length=1)
+    views: tuple[Literal["last", "best"], ...] = Field(default=("last",), min_length=1)
     seeds: int = Field(default=1, ge=1)
     epochs: int = Field(default=100, ge=1)
     evaluate_every: int = Field(default=5, ge=1)
     densities: tuple[int, ...] = ()
     where: tuple[Where, ...] = ()
+    readings: bool = Field(default=False, description="rows are rivals only of those beside the same published row")
+
+    @field_validator("datasets", "models", "views")
+    @classmethod
+    def _once(cls, names: tuple[Name, ...]) -> tuple[Name, ...]:
+        """A name given twice must not count its runs twice."""
+        return _unique(names)
 
     @classmethod
     def read(cls, path: Path) -> Recipe:
         """From a file; what is wrong in it is one sentence with its name."""
         try:
             recipe = cls.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-            for model in recipe.models:
-                check_known(model, MODELS, "model")
-            for row in recipe.samplers:
-                SamplerSpec.parse(row.use).checked()
+            recipe._check_names()
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
         except tomllib.TOMLDecodeError as error:
             raise InputError(f"{path}: {error}") from None
         except ValidationError as error:
@@ -95,6 +105,25 @@ class Recipe(_Strict):
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
         return recipe
+
+    def _check_names(self) -> None:
+        """Every name stands for something that exists, and a label for one row."""
+        for model in self.models:
+            check_known(model, TRAINED, "model with a sampler")
+        for where in self.where:
+            for given, valid, noun in (
+                (where.dataset, self.datasets, "dataset of this recipe"),
+                (where.model, self.models, "model of this recipe"),
+            ):
+                if given is not None:
+                    check_known(given, valid, noun)
+        labels: dict[str, str] = {}
+        for row in self.samplers:
+            SamplerSpec.parse(row.use).checked()
+            if row.label.lower() in labels:
+                twice = f"{labels[row.label.lower()]!r} and {row.label!r}"
+                raise InputError(f"two rows have the same label, {twice}; give each one of its own")
+            labels[row.label.lower()] = row.label
 
     def narrowed(
         self,
@@ -108,17 +137,18 @@ class Recipe(_Strict):
     ) -> Recipe:
         """The recipe with what is given instead of its own; samplers are chosen among its rows by label."""
         rows = {row.label.lower(): row for row in self.samplers}
-        for name in samplers:
-            check_known(name.lower(), rows, "row of this experiment")
+        chosen = _unique([name.lower() for name in samplers])
+        for name in chosen:
+            check_known(name, rows, "row of this experiment")
         for model in models:
-            check_known(model, MODELS, "model")
+            check_known(model, TRAINED, "model with a sampler")
         always = Where(seeds=seeds, epochs=epochs)
         return self.model_copy(
             update={
-                "datasets": tuple(datasets) or self.datasets,
-                "models": tuple(models) or self.models,
-                "views": tuple(views) or self.views,
-                "samplers": tuple(rows[name.lower()] for name in samplers) or self.samplers,
+                "datasets": _unique(datasets) or self.datasets,
+                "models": _unique(models) or self.models,
+                "views": _unique(views) or self.views,
+                "samplers": tuple(rows[name] for name in chosen) or self.samplers,
                 "where": (*self.where, always),  # the last word
             }
         )
@@ -158,6 +188,11 @@ class Recipe(_Strict):
                 seed=seed,
                 densities=self.densities,
             )
+
+
+def _unique(names: Sequence[Name]) -> tuple[Name, ...]:
+    """Each once, in the order given."""
+    return tuple(dict.fromkeys(names))
 
 
 def _last(given: Sequence[int | None], otherwise: int) -> int:

@@ -99,6 +99,11 @@ class BNSOptions(PosteriorOptions):
         "exact", description="how F is had: exact, refreshed (fast, from a summary) or auto (by the catalogue's size)"
     )
 
+    moved: float | None = Field(
+        None, description="of a refreshed F: share of its length that a user's vector may move before it is made anew"
+    )
+    pool: int | None = Field(None, description="of a refreshed F: items that are all looked at when it is made")
+
 
 class WarmStartOptions(BNSOptions):
     warmup: int = Field(10, description="epochs of RNS before BNS")

@@ -38,6 +38,7 @@ ONE_THREAD: Final = dict.fromkeys(
     "1",
 )
 TRIES: Final = 2  # of a cell whose worker was lost
+STARTS: Final = 4  # of workers in a row that were lost before they were ready
 PATIENCE: Final = 5.0  # seconds a worker has to end when asked to
 
 
@@ -99,6 +100,8 @@ class _Sweep:
     crew: _Crew
     bar: Any
     tries: Counter[str] = field(default_factory=Counter)
+    lost_starts: list[int] = field(default_factory=list)  # exit codes since a worker was last ready
+    has_begun: bool = False  # a worker was ready once
     failures: list[Failure] = field(default_factory=list)
 
     def run(self, jobs: int) -> list[Failure]:
@@ -112,11 +115,25 @@ class _Sweep:
                 self.bar.advance(_kind(worker.cell), worker.lap(), f"{worker.cell.label} {said['last']}")
             else:
                 self._ended(worker, said)
+        if self.todo:
+            self._abandon()
         return self.failures
+
+    def _abandon(self) -> None:
+        """No worker starts any more: what is left is reported, or, if none ever did, what is wrong is raised."""
+        n_lost, code = len(self.lost_starts), self.lost_starts[-1]
+        why = f"{n_lost} worker processes in a row ended before they were ready (exit code {code})"
+        if not self.has_begun:
+            raise BayesnegError(why)
+        self.failures += [Failure(cell, why) for cell in self.todo]
+        for _ in self.todo:
+            self.bar.finish(failed=True)
 
     def _ended(self, worker: _Worker, said: dict[str, Any]) -> None:
         """The worker is free: keep what it answered and give it the next cell, or let it go."""
-        if "done" in said:
+        if "ready" in said:
+            self.lost_starts, self.has_begun = [], True
+        elif "done" in said:
             ledger.append(self.path, said["done"])
             self.bar.finish(failed=False)
         elif "failed" in said and worker.cell is not None:
@@ -128,22 +145,27 @@ class _Sweep:
             self.crew.dismiss(worker)
 
     def _lost(self, worker: _Worker) -> None:
-        """A worker was killed: its cell goes back to the head of the queue, once, and another takes its place."""
+        """A worker ended: if it was killed, another takes its place, and its cell is tried once more."""
         self.crew.forget(worker)
-        if not worker.ready:
-            raise BayesnegError(f"a worker process could not start (exit code {worker.process.returncode})")
-        if worker.cell is None:
-            return
-        self.tries[worker.cell.key] += 1
-        self.bar.take_back(_kind(worker.cell), worker.n_epochs)
-        if self.tries[worker.cell.key] < TRIES:
-            self.todo.appendleft(worker.cell)
+        if worker.cell is not None:
+            self._take_back(worker, worker.cell)
+        elif worker.ready:
+            return  # there was nothing more to do for it
+        else:
+            self.lost_starts.append(worker.process.returncode)
+        if self.todo and len(self.lost_starts) < STARTS:
+            self.crew.hire()
+
+    def _take_back(self, worker: _Worker, cell: Cell) -> None:
+        """The cell goes back to the head of the queue, once."""
+        self.tries[cell.key] += 1
+        self.bar.take_back(_kind(cell), worker.n_epochs)
+        if self.tries[cell.key] < TRIES:
+            self.todo.appendleft(cell)
         else:
             why = f"its worker was lost {TRIES} times (exit code {worker.process.returncode}); is memory short?"
-            self.failures.append(Failure(worker.cell, why))
+            self.failures.append(Failure(cell, why))
             self.bar.finish(failed=True)
-        if self.todo:
-            self.crew.hire()
 
 
 @dataclass(eq=False)
@@ -194,6 +216,7 @@ class _Crew:
             text=True,
             encoding="utf-8",
             env={**os.environ, **ONE_THREAD},
+            start_new_session=True,  # a terminal's Ctrl-C is for this process, which then stops its workers
         )
         worker = _Worker(process)
         self.workers.append(worker)

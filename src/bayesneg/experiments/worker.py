@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -31,13 +30,15 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--arrays", type=Path)
     given = parser.parse_args()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that gave the cells
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever else prints must not mix with the answers
 
     def answer(value: dict[str, Any]) -> None:
-        answers.write(json.dumps(value) + "\n")
-        answers.flush()
+        try:
+            answers.write(json.dumps(value) + "\n")
+            answers.flush()
+        except BrokenPipeError:
+            os._exit(1)  # nobody is left who could read why
 
     source = Source(given.data, given.arrays)
     answer({"ready": True})
@@ -51,8 +52,6 @@ def _work(cell: Cell, source: Source, answer: Answer) -> None:
 
     try:
         record = run_cell(cell, source.split(cell.dataset, cell.view), progress=show)
-    except BrokenPipeError:
-        raise
     except BayesnegError as error:
         answer({"failed": str(error)})
     except Exception as error:

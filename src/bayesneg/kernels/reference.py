@@ -72,7 +72,7 @@ def base_cdf(likelihood: Likelihood, M: Any) -> Any:
 
     Undone: M = (1−θ)(2F − F²) + θF² solved for F, in the form that loses no digits at any θ.
 
-    >>> base_cdf(AsCounted(), 0.99), round(base_cdf(OfMixture(share=0.0), 0.99), 6)
+    >>> base_cdf(AsCounted(), 0.99), round(float(base_cdf(OfMixture(share=0.0), 0.99)), 6)
     (0.99, 0.9)
     """
     if isinstance(likelihood, AsCounted):

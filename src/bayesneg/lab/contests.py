@@ -46,9 +46,11 @@ class Contest:
 def contests(study: Study) -> list[Contest]:
     """Every pair of samplers that share a seed on the same data, in NDCG@20.
 
-    Rows that stand beside different published rows by choice, as readings do, are not each other's rivals.
+    Readings of different published rows are not each other's rivals.
     """
-    rivals = [pair for pair in combinations(study.lines, 2) if pair[0].row.paper == pair[1].row.paper]
+    rivals = [
+        pair for pair in combinations(study.lines, 2) if not study.readings or pair[0].row.paper == pair[1].row.paper
+    ]
     pairs = [(one, other, found) for one, other in rivals if (found := paired(one.runs, other.runs, MAIN)) is not None]
     p_users = holm([found.over_users.p_value for *_, found in pairs])
     p_seeds = holm([found.over_seeds.p_value for *_, found in pairs])

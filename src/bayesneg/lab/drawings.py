@@ -30,18 +30,19 @@ def score_densities(study: Study) -> Draw:
         raise InputError("no epoch of this training kept its densities; train at least as long as the first of them")
 
     def draw(figure: Figure) -> None:
-        n_columns = min(3, len(seen))
+        n_columns = min(2, len(seen))
         panels = figure.subplots(-(-len(seen) // n_columns), n_columns, squeeze=False).ravel()
         for axes, line in zip(panels, seen, strict=False):
             found = line[DENSITIES]
             edges = np.linspace(found["low"], found["high"], len(found["true"]) + 1)
             middle = (edges[1:] + edges[:-1]) / 2
             _two_densities(axes, middle, np.array(found["true"]), np.array(found["false"]))
-            axes.set_title(f"epoch {line['epoch']}: false above true {found['share']:.0%}")
-            axes.set_xlabel("score")
+            axes.set_title(f"epoch {line['epoch']}\nfalse above true: {found['share']:.0%}")
             axes.set_xlim(*_visible(middle, np.array(found["true"]) + np.array(found["false"])))
         for axes in panels[len(seen) :]:
             axes.set_visible(False)
+        for axes in panels[: len(seen)][-n_columns:]:
+            axes.set_xlabel("score")
         for axes in panels[::n_columns]:
             axes.set_ylabel("density")
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
@@ -64,14 +65,14 @@ def _two_densities(axes: Axes, x: np.ndarray, true: np.ndarray, false: np.ndarra
 
 def theoretical_densities(figure: Figure) -> None:
     """Figure 2: the densities that order statistics give for three kinds of scores."""
-    panels = figure.subplots(1, 3)
+    panels = figure.subplots(3, 1)
     for axes, (name, base) in zip(panels, theory.bases().items(), strict=True):
         x = np.linspace(base.ppf(0.001), base.ppf(0.999), 400)
         axes.plot(x, base.pdf(x), color=MID, linewidth=1, linestyle=":", label="f, all scores")
         _two_densities(axes, x, theory.true_negative_density(base, x), theory.false_negative_density(base, x))
         axes.set_title(name)
-        axes.set_xlabel("score")
-    panels[0].set_ylabel("density")
+        axes.set_ylabel("density")
+    panels[-1].set_xlabel("score")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 
 
@@ -79,12 +80,13 @@ def unbias_surface(figure: Figure) -> None:
     """Figure 3: unbias over F and the prior, as a surface and as lines of equal height."""
     F, p = np.meshgrid(np.linspace(0.005, 0.995, 100), np.linspace(0.005, 0.995, 100))
     height = unbias(F, p)
-    surface = figure.add_subplot(1, 2, 1, projection="3d")
+    surface = figure.add_subplot(2, 1, 1, projection="3d")
     surface.plot_wireframe(F, p, height, rcount=16, ccount=16, color=DARK, linewidth=0.6)
     surface.view_init(elev=24, azim=40)
-    surface.set_box_aspect(None, zoom=0.8)
-    surface.set(xlabel="F", ylabel="prior", zlabel="unbias")
-    flat = figure.add_subplot(1, 2, 2)
+    surface.set_box_aspect(None, zoom=0.85)
+    ends = (0.0, 0.5, 1.0)
+    surface.set(xlabel="F", ylabel="prior", zlabel="unbias", xticks=ends, yticks=ends, zticks=ends)
+    flat = figure.add_subplot(2, 1, 2)
     levels = np.linspace(0.1, 0.9, 9)
     lines = flat.contour(F, p, height, levels=levels, colors=DARK, linewidths=0.9)
     across = 1.0 / (1.0 + np.sqrt(levels / (1.0 - levels)))  # where each line meets F = prior
@@ -99,7 +101,7 @@ def sampling_quality(study: Study) -> Draw:
     from bayesneg.report.runs import Group
 
     def draw(figure: Figure) -> None:
-        panels = figure.subplots(1, 2)
+        panels = figure.subplots(2, 1, sharex=True)
         for axes, (key, name) in zip(panels, QUALITY.items(), strict=True):
             for place, line in enumerate(study.lines):
                 curve = Curve.of(Group(line.label, line.runs), key)
@@ -109,9 +111,9 @@ def sampling_quality(study: Study) -> Draw:
                 start = place * every // len(study.lines)
                 axes.fill_between(curve.epochs, curve.low, curve.high, color=look(place)["color"], alpha=0.15, lw=0)
                 axes.plot(curve.epochs, curve.mean, **look(place), markevery=(start, every), label=line.label)
-            axes.set_xlabel("epoch")
             axes.set_ylabel(name)
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(study.lines))
+        panels[-1].set_xlabel("epoch")
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 
     return draw
 

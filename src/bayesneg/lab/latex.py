@@ -2,44 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from bayesneg.lab.markdown import MARK, about, legend, short, three_lines
+from bayesneg.lab.contests import Contest, contests
+from bayesneg.lab.markdown import MARK, about, chance, legend, short, three_lines
 from bayesneg.lab.published import METRICS
 from bayesneg.lab.studies import Study
+from bayesneg.report.names import number, signed
 
+_MATH = {
+    "α": "alpha",
+    "β": "beta",
+    "γ": "gamma",
+    "θ": "theta",
+    "λ": "lambda",
+    "μ": "mu",
+    "σ": "sigma",
+    "τ": "tau",
+    "±": "pm",
+    "·": "cdot",
+    "√": "surd",
+    "≤": "leq",
+    "≥": "geq",
+    "→": "rightarrow",
+    MARK: "times",
+}
 _TEX = {
-    "±": r"$\pm$",
+    **{letter: rf"$\{name}$" for letter, name in _MATH.items()},
+    **{letter: rf"\{letter}" for letter in "%_&#${}"},
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
     "−": "$-$",
-    MARK: r"$\times$",
     "–": "--",
-    "λ": r"$\lambda$",
-    "%": r"\%",
-    "_": r"\_",
-    "&": r"\&",
-    "#": r"\#",
+    "…": r"\ldots{}",
+    "\n": " ",
 }
 
 
 def latex(title: str, studies: Iterable[Study]) -> str:
-    """Tables for booktabs, each fit to the page's width."""
-    return "\n".join([f"% {title}; needs booktabs and graphicx", *(_tabular(study) for study in studies)])
+    """Tables for booktabs, each fit to the page's width: what was measured, then the paired tests."""
+    head = f"% {' '.join(title.split())}; needs booktabs and graphicx"
+    return "\n".join([head, *(text for study in studies for text in (_measured(study), *_tested(study)))])
 
 
-def _tabular(study: Study) -> str:
-    head = " & ".join(["Sampler", "", *(_tex(short(key)) for key in METRICS)])
-    body = [" & ".join(_tex_cell(cell) for cell in row) + r" \\" for line in study.lines for row in three_lines(line)]
+def _measured(study: Study) -> str:
+    caption = f"{study.name}. {about(study)} {legend()}"
+    head = ["Sampler", "", *map(short, METRICS)]
+    several = len(study.seeds) > 1
+    rows = [row for line in study.lines for row in three_lines(line, count=several)]
+    return _table(caption, f"ll{'r' * len(METRICS)}", head, rows)
+
+
+def _tested(study: Study) -> list[str]:
+    """Nothing where no two samplers can be compared."""
+    caption = f"{study.name}. Paired tests, Holm-corrected within this table."
+    head = ["NDCG@20", "Difference", "95% interval over users", "p, users", "p, seeds", "Seeds", "Verdict"]
+    rows = [_test(pair) for pair in contests(study)]
+    return [_table(caption, "lrrrrrl", head, rows)] if rows else []
+
+
+def _test(pair: Contest) -> list[str]:
+    over = pair.over_users
+    interval = f"{number(over.low, 4)} to {number(over.high, 4)}"
+    chances = [chance(pair.p_users), chance(pair.p_seeds)]
+    return [f"{pair.one} − {pair.other}", signed(over.mean, 4), interval, *chances, str(pair.n_seeds), pair.verdict]
+
+
+def _table(caption: str, columns: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(
         [
             r"\begin{table*}",
             r"  \centering",
-            rf"  \caption{{{_tex(study.name)}. {_tex(about(study))} {_tex(legend())}}}",
+            rf"  \caption{{{_tex(caption)}}}",
             r"  \resizebox{\textwidth}{!}{%",
-            rf"  \begin{{tabular}}{{ll{'r' * len(METRICS)}}}",
+            rf"  \begin{{tabular}}{{{columns}}}",
             r"    \toprule",
-            rf"    {head} \\",
+            rf"    {' & '.join(map(_tex, head))} \\",
             r"    \midrule",
-            *(f"    {row}" for row in body),
+            *(rf"    {' & '.join(map(_tex_cell, row))} \\" for row in rows),
             r"    \bottomrule",
             r"  \end{tabular}}",
             r"\end{table*}",

@@ -109,4 +109,6 @@ def short(key: str) -> str:
 
 
 def grid(rows: Iterable[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    """A table; a bar inside a cell is no border."""
+    escaped = ([cell.replace("|", r"\|") for cell in row] for row in rows)
+    return "\n".join(f"| {' | '.join(row)} |" for row in escaped)

@@ -21,6 +21,11 @@ def _rows() -> dict[tuple[str, str, str], dict[str, float]]:
     }
 
 
+def published_rows() -> set[str]:
+    """Every printed row: table2/RNS, …"""
+    return {row for row, _, _ in _rows()}
+
+
 def published(row: str, dataset: str, model: str) -> Mapping[str, float]:
     """Metric → value of a printed row; empty where the paper has no such row.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import as_file, files
+from itertools import chain, count
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +26,8 @@ from bayesneg.lab.drawings import (
 from bayesneg.lab.latex import latex
 from bayesneg.lab.markdown import markdown
 from bayesneg.lab.page import write_page
-from bayesneg.lab.sheet import comma_separated
+from bayesneg.lab.published import published_rows
+from bayesneg.lab.sheet import comma_separated, tests_comma_separated
 from bayesneg.lab.studies import Study, studies
 from bayesneg.models.torch_settings import require_torch
 from bayesneg.runs import ledger
@@ -39,7 +41,7 @@ DRAWN: Final[dict[str, Callable[[Study], Draw]]] = {
     "fig4": sampling_quality,
     "fig5": sensitivity,
 }
-TALL: Final = ("fig1", "fig3")
+HEIGHTS: Final = {"fig1": 4.6, "fig2": 4.4, "fig3": 5.2, "fig4": 4.4, "fig5": 2.2}  # inches, of a column's width
 NAMES: Final = (*TABLES, *sorted((*THEORY, *DRAWN)))
 RECORDS: Final = "records.jsonl"
 
@@ -56,11 +58,33 @@ class Result:
 
 def recipe_of(name: str) -> Recipe:
     """The recipe of a table or figure, or the one in a TOML file of one's own."""
-    if name.endswith(".toml"):
-        return Recipe.read(Path(name))
+    if _is_own(name):
+        recipe = Recipe.read(Path(name))
+        _check_published(recipe, name)
+        return recipe
     check_known(name, NAMES, "table or figure")
     with as_file(files("bayesneg.lab") / "recipes" / f"{name}.toml") as path:
         return Recipe.read(path)
+
+
+def _is_own(name: str) -> bool:
+    return Path(name).suffix.lower() == ".toml"
+
+
+def _check_published(recipe: Recipe, name: str) -> None:
+    """A published row that does not exist would leave the table without its numbers."""
+    for row in recipe.samplers:
+        try:
+            if row.paper is not None:
+                check_known(row.paper, published_rows(), "row of the paper")
+        except InputError as error:
+            raise InputError(f"{name}: {row.label}: paper: {error}") from None
+
+
+def _files_of(name: str) -> str:
+    """What its files are called: a recipe of one's own never takes the name of one of the paper's."""
+    stem = Path(name).stem
+    return f"own-{stem}" if _is_own(name) and stem.lower() in NAMES else stem
 
 
 def available(recipe: Recipe, source: Source, *, asked: Sequence[str] = ()) -> tuple[Recipe, list[str]]:
@@ -112,8 +136,11 @@ def reproduce(
     ``name`` is a table or figure of the paper, or a TOML file of one's own; the options narrow its recipe. Records of
     finished cells are kept in ``out`` and used again unless ``resume`` is off.
     """
-    stem = Path(name).stem
     if name in THEORY:
+        if any((datasets, models, samplers, views, seeds, epochs)):
+            raise InputError(
+                f"{name} is drawn from theory alone: it has no dataset, model, samplers, view, seeds or epochs"
+            )
         out.mkdir(parents=True, exist_ok=True)
         return Result([], draw_figure(name, None, out / name))
     recipe = recipe_of(name).narrowed(
@@ -122,19 +149,22 @@ def reproduce(
     recipe, left_out = available(recipe, source, asked=(*datasets, *models))
     cells = recipe.cells(source.fingerprint)
     failures = sweep(cells, out / RECORDS, source, jobs=jobs, resume=resume, progress=progress)
-    found = studies(stem, recipe, cells, ledger.read(out / RECORDS))
+    files_of = _files_of(name)
+    found = studies(files_of, recipe, cells, ledger.read(out / RECORDS))
     if not found:
         raise BayesnegError(f"no cell of {name} could be finished; {failures[0]}")
-    return Result(found, write(stem, recipe, found, out), left_out, failures)
+    return Result(found, write(files_of, recipe, found, out), left_out, failures)
 
 
 def write(name: str, recipe: Recipe, found: Sequence[Study], out: Path) -> list[Path]:
     """The files of a table or figure, made from studies alone."""
     if name in DRAWN:
-        return [path for study in found for path in draw_figure(name, study, out / _file(name, study, found))]
+        drawn = zip(found, _figures(name, found), strict=True)
+        return [path for study, stem in drawn for path in draw_figure(name, study, out / stem)]
     texts = {
         ".md": markdown(recipe.title, found, preface=recipe.about.strip()),
         ".csv": comma_separated(found),
+        "-tests.csv": tests_comma_separated(found),
         ".tex": latex(recipe.title, found),
     }
     paths = [out / f"{name}{ending}" for ending in texts]
@@ -143,9 +173,16 @@ def write(name: str, recipe: Recipe, found: Sequence[Study], out: Path) -> list[
     return [*paths, write_page(recipe.title, found, out / f"{name}.html")]
 
 
-def _file(name: str, study: Study, found: Sequence[Study]) -> str:
-    """The figure's name, with what tells studies apart where there are several."""
-    return name if len(found) == 1 else f"{name}-{Path(study.dataset).stem}-{study.model}-{study.view}"
+def _figures(name: str, found: Sequence[Study]) -> list[str]:
+    """The figure's name, with what tells studies apart where there are several; files may share their stem."""
+    if len(found) == 1:
+        return [name]
+    called: list[str] = []
+    for study in found:
+        own = f"{name}-{Path(study.dataset).stem}-{study.model}-{study.view}"
+        others = (f"{own}-{number}" for number in count(2))
+        called.append(next(each for each in chain([own], others) if each not in called))
+    return called
 
 
 def draw_figure(
@@ -155,4 +192,4 @@ def draw_figure(
     from bayesneg.report.press import press
 
     draw = THEORY[name] if study is None else DRAWN[name](study)
-    return press(draw, stem, height=3.6 if name in TALL else 2.6, kinds=kinds)
+    return press(draw, stem, height=HEIGHTS[name], kinds=kinds)

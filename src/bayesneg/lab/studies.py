@@ -84,6 +84,7 @@ class Study:
     model: str
     view: str
     lines: tuple[Line, ...]
+    readings: bool = False  # its lines are rivals only of those beside the same published row
 
     @property
     def runs(self) -> list[RunRecord]:
@@ -109,7 +110,11 @@ def studies(name: str, recipe: Recipe, cells: Sequence[Cell], found: Mapping[str
             runs.append(replace(found[cell.key].record, label=cell.label))
     rows = {row.label: row for row in recipe.samplers}
     return [
-        Study(*place, tuple(_line(name, rows[label], place, runs) for label, runs in lines.items() if runs))
+        Study(
+            *place,
+            tuple(_line(name, rows[label], place, runs) for label, runs in lines.items() if runs),
+            recipe.readings,
+        )
         for place, lines in places.items()
         if any(lines.values())
     ]

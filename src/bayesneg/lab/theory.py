@@ -57,12 +57,15 @@ def mean_unbias_under_mixture(theta: float) -> float:
 def mean_unbias_under_uniform(theta: float) -> float:
     """The same where F is uniform, as a counted F is: not 1 − θ, so the lemma does not hold for it.
 
-    1/(1 − r) + r·ln r/(1 − r)², with r = θ/(1 − θ); 1/2 at θ = 1/2.
+    1/(1 − r) + r·ln r/(1 − r)², with r = θ/(1 − θ); 1/2 at θ = 1/2, and its limits 1 and 0 at θ = 0 and 1.
 
     >>> round(mean_unbias_under_uniform(0.01), 3)
     0.963
     """
+    if theta in (0.0, 1.0):
+        return 1.0 - theta
     r = theta / (1.0 - theta)
-    if r == 1.0:
-        return 0.5
+    beyond = r - 1.0
+    if abs(beyond) < 1e-3:  # where the two terms nearly cancel: the first of its series
+        return 0.5 - beyond / 6.0 + beyond**2 / 12.0
     return float(1.0 / (1.0 - r) + r * np.log(r) / (1.0 - r) ** 2)

@@ -1,4 +1,4 @@
-"""Figures as files for print: SVG, PDF and PNG of the same drawing, legible without colour and at column width."""
+"""Figures as files for print: SVG, PDF and PNG of the same drawing, as wide as a column and legible without colour."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from bayesneg.report.canvas import SETTINGS
 
-PAGE: Final = 7.0  # inches: both columns of a paper; half of a figure of two panels is a column
+COLUMN: Final = 3.5  # inches: one of a paper's two columns, so that the sizes below are those in print
 FORMATS: Final[dict[str, dict[str, Any]]] = {
     "svg": {"metadata": {"Date": None, "Creator": None}},
     "pdf": {"metadata": {"CreationDate": None, "Creator": None, "Producer": None}},
@@ -19,12 +19,14 @@ FORMATS: Final[dict[str, dict[str, Any]]] = {
 }
 _SETTINGS: Final[dict[Any, Any]] = {
     **SETTINGS,
-    "font.size": 8.5,
-    "axes.labelsize": 8.5,
-    "axes.titlesize": 8.5,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "legend.fontsize": 8,
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "axes.titlesize": 8,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "legend.fontsize": 7.5,
+    "legend.columnspacing": 1.2,
+    "legend.handlelength": 2.2,
     "legend.frameon": False,
     "pdf.fonttype": 42,  # text stays text
     "svg.hashsalt": "bayesneg",
@@ -32,11 +34,11 @@ _SETTINGS: Final[dict[Any, Any]] = {
 
 
 def press(
-    draw: Callable[[Figure], None], stem: Path, *, height: float = 2.6, kinds: Sequence[str] = tuple(FORMATS)
+    draw: Callable[[Figure], None], stem: Path, *, height: float, kinds: Sequence[str] = tuple(FORMATS)
 ) -> list[Path]:
-    """Write ``stem``.svg, .pdf and .png, as wide as a page; the same drawing gives the same bytes."""
+    """Write ``stem``.svg, .pdf and .png, as wide as a column; the same drawing gives the same bytes."""
     with matplotlib.rc_context(_SETTINGS):
-        figure = Figure(figsize=(PAGE, height), layout="constrained")
+        figure = Figure(figsize=(COLUMN, height), layout="constrained")
         draw(figure)
         paths = {kind: stem.with_name(f"{stem.name}.{kind}") for kind in kinds}
         for kind, path in paths.items():

@@ -44,9 +44,9 @@ def read(paths: Path | Iterable[Path]) -> dict[str, Entry]:
     """Every finished cell of the files by its key; a file that is not there holds none."""
     found = {}
     for path in [paths] if isinstance(paths, Path) else paths:
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ():
+        for line in path.read_bytes().split(b"\n") if path.exists() else ():
             try:
-                entry = Entry.from_line(line)
+                entry = Entry.from_line(line.decode())  # which may have been cut inside a letter
             except (ValueError, KeyError, TypeError):
                 continue
             found[entry.key] = entry
