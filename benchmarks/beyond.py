@@ -120,7 +120,7 @@ def chosen(found: Iterable[Entry]) -> tuple[Setting, int, float]:
 def final(source: Source, dataset: str, model: str, found: Iterable[Entry], seeds: int) -> list[Cell]:
     setting, epoch, l2 = chosen(found)
     rows = [("chosen on validation", setting, epoch), ("the paper's BNS", ({}, {}), EPOCHS[model])]
-    return cells_of(source, dataset, model, "last", rows, seeds) + baselines_of(source, dataset, "last", (l2,))
+    return baselines_of(source, dataset, "last", (l2,)) + cells_of(source, dataset, model, "last", rows, seeds)
 
 
 def curve(source: Source, dataset: str, model: str, found: Iterable[Entry], seeds: int) -> list[Cell]:
