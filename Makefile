@@ -50,7 +50,7 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 
 # the tests cover the torch models and the search as well
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,torch,tune]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,torch,tune,als]'
 	@touch $@
 
 $(VENV)/.installed-%: $(VENV)/.installed

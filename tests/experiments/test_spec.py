@@ -19,7 +19,7 @@ from bayesneg.experiments.spec import (
     sort_settings,
     with_device,
 )
-from bayesneg.models import torch_settings
+from bayesneg.models import baselines, torch_settings
 from worlds import interactions
 
 
@@ -86,7 +86,8 @@ def test_the_defaults_shown_are_those_of_the_sampler(split, name):
 
 
 def test_the_defaults_shown_are_those_of_the_model(monkeypatch):
-    monkeypatch.setattr(torch_settings, "find_spec", lambda name: True)  # torch is not needed for settings
+    monkeypatch.setattr(torch_settings, "find_spec", lambda name: True)  # neither torch nor implicit is needed
+    monkeypatch.setattr(baselines, "find_spec", lambda name: True)  # for settings
     for name, (build, options, _) in MODELS.items():
         shown = {key: item.default for key, item in options.model_fields.items() if item.default is not None}
         assert build_model(name, shown) == build()
