@@ -6,10 +6,7 @@ python benchmarks/audit_page.py --check    exit 1 if the page is not what the re
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from bayesneg.evaluation.picks import RELIABILITY
@@ -33,8 +30,8 @@ from bayesneg.report.runs import Group
 from bayesneg.report.summary import Estimate, final_estimate
 from bayesneg.runs import ledger
 from bayesneg.runs.record import is_number
+from pages import HOME, keep, only_check
 
-HOME: Final = Path(__file__).parent.parent
 RECORDS: Final = HOME / "benchmarks" / "results" / "audit_kuairec.jsonl"
 PAGE: Final = HOME / "docs" / "audit-kuairec.md"
 IMAGES: Final = HOME / "docs" / "images" / "audit"
@@ -42,20 +39,11 @@ FEWEST: Final = 30  # beliefs that a bin needs to be shown
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page is out of date")
-    check = parser.parse_args().check
+    check = only_check(__doc__)
     found = audited([entry.record for entry in ledger.read(RECORDS).values()])
-    text = document(found)
     if not check:
         draw(found)
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
-        return
-    if check:
-        print(f"{PAGE.relative_to(HOME)} is out of date", file=sys.stderr)
-        raise SystemExit(1)
-    PAGE.write_text(text, encoding="utf-8")
-    print(f"{PAGE.relative_to(HOME)} written", file=sys.stderr)
+    keep(PAGE, document(found), check=check)
 
 
 def document(found: Sequence[Study]) -> str:

@@ -6,9 +6,7 @@ python benchmarks/beyond_page.py --check    exit 1 if the page is not what the r
 
 from __future__ import annotations
 
-import argparse
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -24,6 +22,7 @@ from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
 from beyond import CURVE, MAIN, RESULTS, best_epoch, chosen, written
+from pages import keep, only_check
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "beyond.md"
 SHOWN: Final = ("ndcg@5", "ndcg@10", "ndcg@20", "precision@20", "recall@20")
@@ -32,17 +31,7 @@ ROWS: Final = ("RNS", "PNS", "AOBPR", "DNS", "SRNS", "BNS")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page is out of date")
-    check = parser.parse_args().check
-    text = page()
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
-        return
-    if check:
-        print("docs/beyond.md is out of date", file=sys.stderr)
-        raise SystemExit(1)
-    PAGE.write_text(text, encoding="utf-8")
-    print("docs/beyond.md written", file=sys.stderr)
+    keep(PAGE, page(), check=only_check(__doc__))
 
 
 def page() -> str:

@@ -6,39 +6,27 @@ python benchmarks/reproduction_page.py --check    exit 1 if the page is not what
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 from bayesneg.lab.document import chapters, document
 from bayesneg.lab.reproduce import DRAWN, THEORY, draw_figure
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
+from pages import HOME, keep, only_check
 
-HOME: Final = Path(__file__).parent.parent
 RECORDS: Final = HOME / "benchmarks" / "results" / "reproduction"
 PAGE: Final = HOME / "docs" / "reproduction.md"
 IMAGES: Final = HOME / "docs" / "images" / "reproduction"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page is out of date")
-    check = parser.parse_args().check
+    check = only_check(__doc__)
     found = ledger.read(sorted(RECORDS.glob("*.jsonl")))
     if not check:
         draw(found)
     pictures = {path.stem: path.relative_to(PAGE.parent).as_posix() for path in IMAGES.glob("*.svg")}
-    text = document(found, pictures)
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
-        return
-    if check:
-        print(f"{PAGE.relative_to(HOME)} is out of date", file=sys.stderr)
-        raise SystemExit(1)
-    PAGE.write_text(text, encoding="utf-8")
-    print(f"{PAGE.relative_to(HOME)} written", file=sys.stderr)
+    keep(PAGE, document(found, pictures), check=check)
 
 
 def draw(found: Mapping[str, Entry]) -> None:

@@ -9,10 +9,8 @@ files of LightGCN (lightgcn_sections.py); the paper's are those of bayesneg.lab.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +20,7 @@ import numpy as np
 import lightgcn_sections
 from bayesneg.evaluation.intervals import mean_interval, paired_difference
 from bayesneg.lab.published import published
+from pages import keep, only_check
 
 HERE: Final = Path(__file__).parent
 PAGE: Final = HERE.parent / "docs" / "results.md"
@@ -47,18 +46,10 @@ Run = dict[str, Any]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is out of date")
-    check = parser.parse_args().check
+    check = only_check(__doc__)
     quality, speed = (_read(name) for name in ("quality_ml100k", "bench_epoch"))
-    pages = {PAGE: page(quality, speed), README: with_table(README.read_text(encoding="utf-8"), quality["runs"])}
-    stale = [path for path, text in pages.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    for path in stale:
-        print(f"{path.relative_to(HERE.parent)} {'is out of date' if check else 'written'}", file=sys.stderr)
-        if not check:
-            path.write_text(pages[path], encoding="utf-8")
-    if stale and check:
-        raise SystemExit(1)
+    keep(PAGE, page(quality, speed), check=check)
+    keep(README, with_table(README.read_text(encoding="utf-8"), quality["runs"]), check=check)
 
 
 def page(quality: dict[str, Any], speed: dict[str, Any]) -> str:

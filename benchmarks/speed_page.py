@@ -9,14 +9,14 @@ bench_million, bench_evaluation, bench_reading, bench_threads, bench_ceilings.
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+
+from pages import keep, only_check
 
 HERE: Final = Path(__file__).parent
 DOCS: Final = HERE.parent / "docs"
@@ -33,18 +33,10 @@ Result = dict[str, Any]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page is out of date")
-    check = parser.parse_args().check
-    text = page()
-    if check:
-        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
-            print("docs/speed.md is out of date", file=sys.stderr)
-            raise SystemExit(1)
-        return
-    PAGE.write_text(text, encoding="utf-8")
-    draw_plots()
-    print("docs/speed.md written", file=sys.stderr)
+    check = only_check(__doc__)
+    if not check:
+        draw_plots()
+    keep(PAGE, page(), check=check)
 
 
 def page() -> str:

@@ -1,0 +1,48 @@
+"""Cells that no recipe makes: a baseline without a sampler, and settings judged without the test labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sweeps
+
+from bayesneg.experiments.cells import Cell, run_cell
+from bayesneg.experiments.datasets import Source, blind
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> tuple[Source, str]:
+    return Source(), str(sweeps.world(tmp_path_factory.mktemp("data")))
+
+
+def cell(source: Source, dataset: str, view: str, **changes) -> Cell:
+    own = {"model": "mf", "sampler": "rns", "label": "x", "epochs": 2, "seed": 0, **changes}
+    return Cell(dataset=dataset, fingerprint=source.fingerprint(dataset, view), view=view, **own)
+
+
+def test_a_blind_split_is_judged_on_validation_and_holds_no_test_label(source):
+    source, dataset = source
+    seeing, hidden = source.split(dataset, "best"), source.split(dataset, "blind")
+    pairs = lambda part: set(zip(part.users.tolist(), part.indices.tolist(), strict=True))  # noqa: E731
+    assert pairs(hidden.train) == pairs(seeing.train)
+    assert pairs(hidden.test) == pairs(seeing.validation)
+    assert hidden.validation is None
+    assert not pairs(seeing.test) & (pairs(hidden.train) | pairs(hidden.test))
+    with pytest.raises(Exception, match="needs a validation part"):
+        blind(source.split(dataset, "last"))
+
+
+def test_a_blind_cell_reports_the_last_epoch_and_its_curve_on_validation(source):
+    source, dataset = source
+    record = run_cell(cell(source, dataset, "blind"), source.split(dataset, "blind"), progress=lambda line: None)
+    assert (record.select, record.reported_epoch) == ("last", 2)
+    assert [line["ndcg@20"] for line in record.epochs][-1] == pytest.approx(record.final["ndcg@20"])
+    assert record.data["n_test"] == len(source.split(dataset, "best").validation)
+
+
+def test_a_cell_without_a_sampler_is_a_baseline(source):
+    source, dataset = source
+    solved = cell(source, dataset, "last", model="popularity", sampler="", epochs=1)
+    record = run_cell(solved, source.split(dataset, "last"), progress=lambda line: None)
+    assert record.is_baseline
+    assert np.isfinite(record.final["ndcg@20"])
