@@ -112,6 +112,13 @@ def test_no_winner_is_named_where_the_interval_includes_zero() -> None:
     assert "which includes zero" in said
 
 
+def test_no_winner_is_named_where_a_stricter_test_could_not_tell_two_apart() -> None:
+    said = finding(three_samplers(), KEY, {frozenset(("BNS", "DNS"))})
+    assert said.startswith("No clear winner between BNS and DNS.")
+    assert "not clear once all pairs are tested" in said
+    assert finding(three_samplers(), KEY, {frozenset(("RNS", "DNS"))}).startswith("BNS recommends best")
+
+
 def test_one_seed_is_said_to_be_one_seed() -> None:
     assert "One seed only" in finding([run("RNS")], KEY)
     said = finding([run("RNS"), run("BNS", ndcg=0.9)], KEY)
