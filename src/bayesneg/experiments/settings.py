@@ -191,7 +191,7 @@ def checked(options: type[Options], settings: Settings, where: str) -> dict[str,
         about = options.model_fields[key].description
         message = first["msg"][0].lower() + first["msg"][1:]
         raise InputError(f"{where}: {key}={settings[key]} ({about}): {message}") from None
-    return {key: getattr(valid, key) for key in valid.model_fields_set}
+    return {key: getattr(valid, key) for key in settings}
 
 
 def check_known(name: str, valid: Iterable[str], noun: str) -> None:
