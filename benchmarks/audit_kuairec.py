@@ -1,6 +1,6 @@
 """True false-negative rates of every sampler and prior on KuaiRec, whose small matrix is fully observed.
 
-    BAYESNEG_DATA=… python benchmarks/audit_kuairec.py [--seeds 5] [--epochs 50] [--samplers rns,bns] [--jobs 2]
+    BAYESNEG_DATA=… python benchmarks/audit_kuairec.py [--seeds 3] [--epochs 20] [--samplers rns,bns] [--jobs 2]
 
 MF at the paper's settings; of each user's positives 10, 30 or 50% are hidden. Finished runs are kept in
 runs/audit_kuairec.jsonl and are not repeated when the script is started again, with more seeds or samplers. Writes
@@ -20,7 +20,12 @@ from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
 from machine import RESULTS, data_folder
 
-SAMPLERS = "rns,pns,aobpr,dns,dns:candidates=5,srns,bns,bns-3,posterior,oracle"
+SAMPLERS = ",".join((
+    "rns,pns,aobpr,dns,dns:candidates=5,srns,bns,bns-3,bns:likelihood=mixture,bns:prior=rate:likelihood=mixture",
+    "bns:prior=self:likelihood=flat,bns:prior=learned,bns:prior=learned:likelihood=mixture",
+    "bns:prior=learned:likelihood=empirical,bns:prior=learned:likelihood=mixture:candidates=10:weight=10",
+    "posterior,posterior:prior=learned:likelihood=mixture,oracle",
+))  # fmt: skip
 HIDDEN = (0.1, 0.3, 0.5)
 KEPT_EVERY = 10  # epochs
 LARGE = ("reliability", "candidates_reliability", "deciles")  # kept of the last epoch alone
@@ -28,8 +33,8 @@ LARGE = ("reliability", "candidates_reliability", "deciles")  # kept of the last
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--epochs", type=int, default=50)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--samplers", default=SAMPLERS)
     parser.add_argument("--jobs", type=int, default=None)
     arguments = parser.parse_args()

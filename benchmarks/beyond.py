@@ -1,15 +1,18 @@
 """BNS with a learned prior and a consistent likelihood against EASE and the paper's rows, on settings chosen blindly.
 
     BAYESNEG_DATA=… python benchmarks/beyond.py search ml-100k mf [--jobs 2]
+    BAYESNEG_DATA=… python benchmarks/beyond.py finalists ml-100k mf [--jobs 2]
     BAYESNEG_DATA=… python benchmarks/beyond.py final  ml-100k mf [--jobs 2] [--seeds 10]
     BAYESNEG_DATA=… python benchmarks/beyond.py curve  ml-100k mf [--jobs 2] [--seeds 3]
     python benchmarks/beyond.py pack FOLDER search ml-1m lightgcn       (for sweep.py run on another machine)
 
 ``search`` trains every setting of the grid on nine tenths of the training part and judges it on the tenth: the test
-labels are not in that split. ``final`` takes the setting and the epoch that were best there, trains on the whole
-training part with ten seeds and looks at the test labels once; beside it stand the baselines, EASE with the l2 that was
-best there. ``curve`` trains with more and more candidates, by the chosen prior and by the paper's. Records go to
-results/beyond/; a part that is interrupted goes on where it was. beyond_page.py writes docs/beyond.md from them.
+labels are not in that split. ``finalists`` trains the best four there with three seeds. ``final`` takes the setting and
+the epoch that were best there, trains on the whole training part with ten seeds and looks at the test labels; beside it
+stand the baselines, EASE with every l2, so that it can be compared with the one chosen on validation and with the one
+that is best in hindsight. ``curve`` trains with more and more candidates, by the chosen prior and by the paper's.
+Records go to results/beyond/; a part that is interrupted goes on where it was. beyond_page.py writes docs/beyond.md
+from them.
 """
 
 from __future__ import annotations
@@ -29,31 +32,49 @@ from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
 
+PARTS: Final = ("search", "finalists", "final", "curve")
 RESULTS: Final = Path(__file__).parent / "results" / "beyond"
 MAIN: Final = "ndcg@20"
 EPOCHS: Final = {"mf": 100, "lightgcn": 45}
 EVERY: Final = 5  # epochs between two looks at validation
 MODELS: Final[Mapping[tuple[str, str], dict[str, Any]]] = {("ml-1m", "lightgcn"): {"batch_size": 1024}}
 CDF: Final = {"ml-1m": {"cdf": "refreshed"}}  # on MF; exact F takes four times as long there
-L2: Final = (100.0, 200.0, 400.0, 800.0, 1600.0)
+L2: Final = (100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0)
 CURVE: Final = (2, 5, 10, 20, 50)  # candidates
 LEARNED: Final = {"prior": "learned"}
+OWN: Final = "chosen on validation"  # labels of final runs and of curves
+PRIORS: Final = ("learned prior", "the paper's prior")
+FINALISTS: Final = 4  # settings that are tried with more seeds
+FINALIST_SEEDS: Final = 3
+RINGS: Final[Mapping[str, list[dict[str, Any]]]] = {
+    "mf": [
+        {"dim": dim, "learning_rate": 0.02, "regularization": penalty, "init_scale": 0.1}
+        for dim, penalty in product((64, 128), (0.01, 0.02, 0.03))
+    ],
+    "lightgcn": [{"dim": dim, "regularization": penalty} for dim, penalty in product((32, 64), (5e-6, 2e-5))],
+}
 
 Setting = tuple[dict[str, Any], dict[str, Any]]  # of the sampler, of the model
 
 
-def grid() -> list[Setting]:
-    """What is tried: every m with every λ and the consistent likelihood, then one thing changed at a time."""
+def grid(dataset: str, model: str) -> list[Setting]:
+    """What is tried: samplers with the model's own settings, then the middle one with other settings of the model.
+
+    On the smallest study every m is tried with every λ, and then one thing changed at a time; elsewhere the middle.
+    """
     base = {**LEARNED, "likelihood": "mixture"}
-    found: list[Setting] = [
-        ({**base, "candidates": m, "weight": weight}, {}) for m, weight in product((5, 10, 20), (5.0, 10.0, 20.0))
-    ]
     middle = {**base, "candidates": 10, "weight": 10.0}
-    found += [({**middle, **other}, {}) for other in ({"likelihood": "paper"}, {"likelihood": "empirical"})]
-    found += [({**middle, **other}, {}) for other in ({"hidden": 0.25}, {"strength": 0.5}, {"strength": 2.0})]
-    found += [({**middle, "l2": l2}, {}) for l2 in (200.0, 800.0)]
+    found: list[Setting] = []
+    if (dataset, model) == ("ml-100k", "mf"):
+        found += [({**base, "candidates": m, "weight": w}, {}) for m, w in product((5, 10, 20), (5.0, 10.0, 20.0))]
+        found += [({**middle, **other}, {}) for other in ({"hidden": 0.25}, {"strength": 0.5})]
+        found += [({**middle, "l2": l2}, {}) for l2 in (200.0, 800.0)]
+    else:
+        found += [(dict(middle), {}), ({**middle, "candidates": 20}, {})]
+    others: tuple[dict[str, Any], ...] = ({"likelihood": "paper"}, {"likelihood": "empirical"}, {"strength": 2.0})
+    found += [({**middle, **other}, {}) for other in others]
     found += [(dict(middle), {"dim": dim}) for dim in (64, 128)]
-    return found
+    return found + [(dict(middle), ring) for ring in RINGS[model]]
 
 
 def cells_of(source: Source, dataset: str, model: str, view: View, settings: Iterable[tuple[str, Setting, int]],
@@ -92,42 +113,63 @@ def written(settings: Mapping[str, Any]) -> str:
 
 
 def searched(source: Source, dataset: str, model: str) -> list[Cell]:
-    tried = [(written(both[0] | both[1]), both, EPOCHS[model]) for both in grid()]
+    tried = [(written(both[0] | both[1]), both, EPOCHS[model]) for both in grid(dataset, model)]
     tried.append(("the paper's", ({}, {}), EPOCHS[model]))
     return cells_of(source, dataset, model, "blind", tried, seeds=1) + baselines_of(source, dataset, "blind", L2)
 
 
-def best_epoch(record: RunRecord) -> tuple[float, int]:
-    """The highest number on validation and the first epoch that has it."""
-    curve = {int(line["epoch"]): float(line[MAIN]) for line in record.epochs if MAIN in line}
-    epoch = max(curve, key=lambda at: (curve[at], -at))
-    return curve[epoch], epoch
+def finalists(source: Source, dataset: str, model: str, found: Iterable[Entry]) -> list[Cell]:
+    """The best settings of the grid once more, with other seeds: one run is too little to tell them apart."""
+    best = sorted(tried(found), key=lambda one: -best_epoch(one[1][:1])[0])[:FINALISTS]
+    rows = [(written(setting[0] | setting[1]), setting, EPOCHS[model]) for setting, _ in best]
+    return cells_of(source, dataset, model, "blind", rows, seeds=FINALIST_SEEDS)
 
 
-def chosen(found: Iterable[Entry]) -> tuple[Setting, int, float]:
-    """The setting, the epoch and EASE's l2 that were best on validation."""
-    entries = [entry for entry in found if entry.cell["view"] == "blind"]
-    trained = [entry for entry in entries if entry.cell["sampler"]]
-    solved = [entry for entry in entries if entry.cell["model"] == "ease"]
+def tried(found: Iterable[Entry]) -> list[tuple[Setting, list[RunRecord]]]:
+    """Every setting that was trained on the blind split, with its runs, the first seed first."""
+    by_setting: dict[str, tuple[Setting, list[RunRecord]]] = {}
+    for entry in sorted(found, key=lambda entry: entry.cell["seed"]):
+        if entry.cell["view"] == "blind" and entry.cell["sampler"]:
+            setting = setting_of(entry)
+            by_setting.setdefault(json.dumps(setting, sort_keys=True), (setting, []))[1].append(entry.record)
+    return list(by_setting.values())
+
+
+def setting_of(entry: Entry) -> Setting:
+    return dict(entry.cell["sampler_settings"]), dict(entry.cell["model_settings"])
+
+
+def best_epoch(records: Sequence[RunRecord]) -> tuple[float, int]:
+    """The highest mean over the runs on validation and the first epoch that has it."""
+    curves = [{int(line["epoch"]): float(line[MAIN]) for line in one.epochs if MAIN in line} for one in records]
+    mean = {epoch: sum(curve[epoch] for curve in curves) / len(curves) for epoch in curves[0]}
+    epoch = max(mean, key=lambda at: (mean[at], -at))
+    return mean[epoch], epoch
+
+
+def chosen(found: Sequence[Entry]) -> tuple[Setting, int, float]:
+    """The setting, the epoch and EASE's l2 that were best on validation, among those with the most seeds."""
+    trained = tried(found)
+    solved = [entry for entry in found if entry.cell["view"] == "blind" and entry.cell["model"] == "ease"]
     if not trained or not solved:
         raise SystemExit("nothing has been searched yet; run `beyond.py search` first")
-    best = max(trained, key=lambda entry: best_epoch(entry.record)[0])
+    most = max(len(records) for _, records in trained)
+    setting, records = max((one for one in trained if len(one[1]) == most), key=lambda one: best_epoch(one[1])[0])
     ease = max(solved, key=lambda entry: entry.record.final[MAIN] or 0.0)
-    setting = (dict(best.cell["sampler_settings"]), dict(best.cell["model_settings"]))
-    return setting, best_epoch(best.record)[1], float(ease.cell["model_settings"]["l2"])
+    return setting, best_epoch(records)[1], float(ease.cell["model_settings"]["l2"])
 
 
-def final(source: Source, dataset: str, model: str, found: Iterable[Entry], seeds: int) -> list[Cell]:
-    setting, epoch, l2 = chosen(found)
-    rows = [("chosen on validation", setting, epoch), ("the paper's BNS", ({}, {}), EPOCHS[model])]
-    return baselines_of(source, dataset, "last", (l2,)) + cells_of(source, dataset, model, "last", rows, seeds)
+def final(source: Source, dataset: str, model: str, found: Sequence[Entry], seeds: int) -> list[Cell]:
+    setting, epoch, _ = chosen(found)
+    rows = [(OWN, setting, epoch), ("the paper's BNS", ({}, {}), EPOCHS[model])]
+    return baselines_of(source, dataset, "last", L2) + cells_of(source, dataset, model, "last", rows, seeds)
 
 
-def curve(source: Source, dataset: str, model: str, found: Iterable[Entry], seeds: int) -> list[Cell]:
+def curve(source: Source, dataset: str, model: str, found: Sequence[Entry], seeds: int) -> list[Cell]:
     (of_sampler, of_model), epoch, _ = chosen(found)
     rows = [
         (f"{name}, m = {m}", ({**settings, "candidates": m}, of_model), epoch)
-        for name, settings in (("learned prior", of_sampler), ("the paper's prior", {"weight": of_sampler["weight"]}))
+        for name, settings in zip(PRIORS, (of_sampler, {"weight": of_sampler["weight"]}), strict=True)
         for m in CURVE
     ]
     return cells_of(source, dataset, model, "last", rows, seeds)
@@ -141,6 +183,8 @@ def planned(part: str, source: Source, dataset: str, model: str, seeds: int | No
     found = list(ledger.read(records_of(dataset, model)).values())
     if part == "search":
         return searched(source, dataset, model)
+    if part == "finalists":
+        return finalists(source, dataset, model, found)
     if part == "final":
         return final(source, dataset, model, found, seeds or 10)
     return curve(source, dataset, model, found, seeds or 3)
@@ -154,8 +198,8 @@ def main() -> None:
     given = parser.parse_args()
     folder = Path(given.words[1]) if given.words[0] == "pack" else None
     part, dataset, model = given.words[-3:]
-    if part not in ("search", "final", "curve"):
-        raise SystemExit(f"{part} is no part of this; valid: search, final, curve")
+    if part not in PARTS:
+        raise SystemExit(f"{part} is no part of this; valid: {', '.join(PARTS)}")
     source = Source()
     cells = planned(part, source, dataset, model, given.seeds)
     if folder is not None:

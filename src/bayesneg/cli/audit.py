@@ -33,7 +33,7 @@ PICKS = {
     "skipped_share": "skipped",
 }
 BELIEF = {"called": "called true", "were": "were", "brier": "Brier", "brier_constant": "constant's"}
-ALL = "rns,pns,aobpr,dns,srns,bns,posterior"
+ALL = "rns,pns,aobpr,dns,srns,bns,bns:prior=learned:likelihood=mixture,posterior"
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,8 @@ def reproduce(
         str,
         typer.Argument(
             metavar="NAME",
-            help="table2, table3, table4, fig1 … fig5, readings (also -ml-1m, -lightgcn), or a TOML file of your own",
+            help="table2, table3, table4, fig1 … fig5, readings (also -ml-1m, -lightgcn, -lightgcn-ml-1m), "
+            "or a TOML file of your own",
         ),
     ],
     dataset: Annotated[str | None, _narrowing("ml-100k, ml-1m, yahoo-r3, …, or a file", "NAMES")] = None,

@@ -33,7 +33,7 @@ from bayesneg.models.torch_settings import require_torch
 from bayesneg.runs import ledger
 from bayesneg.runs.folder import write_whole
 
-READINGS: Final = ("readings", "readings-ml-1m", "readings-lightgcn")
+READINGS: Final = ("readings", "readings-ml-1m", "readings-lightgcn", "readings-lightgcn-ml-1m")
 TABLES: Final = ("table2", "table3", "table4", *READINGS)
 THEORY: Final[dict[str, Draw]] = {"fig2": theoretical_densities, "fig3": unbias_surface}  # no run is needed
 DRAWN: Final[dict[str, Callable[[Study], Draw]]] = {
