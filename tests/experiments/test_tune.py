@@ -171,6 +171,21 @@ def test_a_baseline_is_judged_with_the_others_and_advised_where_it_is_better(spl
     assert bn.fit(found.model, split, found.sampler, progress=False).record.final == found.records[-1].final
 
 
+def test_the_main_setting_of_a_baseline_is_the_best_on_validation_unless_it_was_given(split, monkeypatch):
+    monkeypatch.setitem(search_space.BASELINES, bn.EASE, ("l2", (1.0, 30.0, 400.0)))
+    rivals = {"EASE": bn.EASE(), "EASE (l2=7)": bn.EASE(l2=7.0), "POPULAR": bn.Popularity()}
+    found = bn.tune(split, "rns", **{**FEW, "epochs": 1, "seeds": 1}, baselines=rivals)
+    judged = {one.l2: _on_validation(one, split) for one in search_space.variants(bn.EASE())}
+    best = max(judged, key=judged.__getitem__)
+    assert judged[best] > judged[bn.EASE().l2], "a world in which the default is best shows nothing"
+    used = {record.label: record.spec["model"] for record in found.records}
+    assert [used[label]["l2"] for label in ("EASE", "EASE (l2=7)")] == [best, 7.0]
+
+
+def _on_validation(model, split):
+    return bn.fit(model, split, progress=False).record.epochs[-1]["validation_ndcg@20"]
+
+
 def test_trials_share_what_a_prior_learned(split, monkeypatch):
     learned, learn = [], bn.LearnedPrior._learned
     monkeypatch.setattr(bn.LearnedPrior, "_learned", lambda self, train: learned.append(self) or learn(self, train))

@@ -7,7 +7,7 @@ new values of a setting whose line is ``EVERY`` join by themselves, as they are 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from types import UnionType
 from typing import Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 
@@ -16,6 +16,8 @@ from bayesneg.errors import InputError
 from bayesneg.experiments.building_priors import PRIORS
 from bayesneg.experiments.own import is_own
 from bayesneg.experiments.spec import SAMPLERS, SamplerSpec
+from bayesneg.models.baseline import Baseline
+from bayesneg.models.baselines import ALS, EASE, ItemKNN
 
 
 class Between(NamedTuple):
@@ -50,6 +52,21 @@ SPACE: Final[Mapping[str, Range | str]] = {
     "alpha": Between(0.5, 50.0),
     "temperature": Between(1.0, 100.0),
 }
+BASELINES: Final[Mapping[type[Baseline], tuple[str, tuple[float, ...]]]] = {
+    EASE: ("l2", (100.0, 200.0, 400.0, 800.0, 1600.0)),
+    ItemKNN: ("neighbours", (50, 100, 200, 400)),
+    ALS: ("regularization", (1.0, 3.0, 10.0, 30.0)),
+}
+
+
+def variants(baseline: Baseline) -> list[Baseline]:
+    """A baseline, and then it with other values of its main setting; alone where that was given, or it has none."""
+    key, values = BASELINES.get(type(baseline), ("", ()))
+    usual = {each.name: each.default for each in fields(baseline)}  # type: ignore[arg-type]
+    if not values or getattr(baseline, key) != usual[key]:
+        return [baseline]
+    others = (value for value in values if value != usual[key])
+    return [baseline, *(replace(baseline, **{key: value}) for value in others)]  # type: ignore[type-var]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from bayesneg.experiments.advice import advise
 from bayesneg.experiments.compare import compare
 from bayesneg.experiments.datasets import blind
 from bayesneg.experiments.search import Search, best_of, opened, require_optuna
-from bayesneg.experiments.search_space import Family, family
+from bayesneg.experiments.search_space import Family, family, variants
 from bayesneg.experiments.spec import SamplerSpec, parse_samplers
 from bayesneg.interfaces import Model
 from bayesneg.models.baseline import Baseline
@@ -22,6 +22,7 @@ from bayesneg.progress import search_bar
 from bayesneg.runs.folder import write_json
 from bayesneg.runs.record import describe
 from bayesneg.runs.tuning import Tuning
+from bayesneg.training import fit
 
 FINAL, RESULT = "final", "tuning.json"  # in the out folder
 PLAIN: Final = SamplerSpec("rns", {})
@@ -52,7 +53,8 @@ def tune(
         split: with a validation part, by which everything is chosen.
         samplers: as on the command line; what is given with a sampler (``bns:prior=flat``) is kept, the rest searched.
         model: ``MF()`` unless given; its settings are kept.
-        baselines: label → baseline, such as ``{"EASE": bn.EASE()}``; judged in the final comparison.
+        baselines: label → baseline, such as ``{"EASE": bn.EASE()}``; judged in the final comparison, with the main
+            setting that is best on validation unless it was given.
         trials: settings to try, one after the other, the usual one of each sampler first.
         seeds: of the final comparison, 0, 1, …
         epochs, evaluate_every: as in :func:`bayesneg.fit`, in trials as in the final comparison.
@@ -77,7 +79,7 @@ def tune(
     if not best:
         raise BayesnegError(f"no trial came to its end; the first: {done[0].label}: {done[0].why}")
     finalists = {PLAIN.label: PLAIN} | {trial.label: SamplerSpec.parse(trial.sampler) for trial in best.values()}
-    rivals = dict(baselines or {})
+    rivals = {label: _tuned(baseline, hidden, seed) for label, baseline in (baselines or {}).items()}
     records = compare(
         split,
         {label: spec.build(split) for label, spec in finalists.items()},
@@ -115,6 +117,17 @@ def _with_plain(specs: Sequence[SamplerSpec]) -> list[SamplerSpec]:
     if twice := {label for label in labels if labels.count(label) > 1}:
         raise InputError(f"samplers has {min(twice)} twice; give each once, or with other settings")
     return [PLAIN, *(spec for spec in specs if spec.label != PLAIN.label)]
+
+
+def _tuned(baseline: Baseline, hidden: Split, seed: int) -> Baseline:
+    """The baseline with the main setting that is best on validation; the first of equals."""
+    tried = variants(baseline)
+    return tried[0] if len(tried) == 1 else max(tried, key=lambda one: _judged(one, hidden, seed))
+
+
+def _judged(baseline: Baseline, hidden: Split, seed: int) -> float:
+    line = fit(baseline, hidden, seed=seed, progress=False).record.epochs[-1]
+    return next(float(value) for key, value in line.items() if key.startswith("ndcg@"))
 
 
 def _check_trials(trials: int, families: Sequence[Family]) -> None:
