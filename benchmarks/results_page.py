@@ -3,8 +3,9 @@
     python benchmarks/results_page.py            write both
     python benchmarks/results_page.py --check    exit 1 if either is not what the files give
 
-Every number is read from results/quality_ml100k.json and results/bench_epoch.json, and where they exist from the result
-files of LightGCN (lightgcn_sections.py); the paper's are those of bayesneg.lab.published.
+Every number is read from the records of the reproduction (results/reproduction/ml-100k-mf.jsonl) and from
+results/bench_epoch.json, and where they exist from the result files of LightGCN (lightgcn_sections.py); the paper's are
+those of bayesneg.lab.published.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import numpy as np
 import lightgcn_sections
 from bayesneg.evaluation.intervals import mean_interval, paired_difference
 from bayesneg.lab.published import published
+from bayesneg.lab.studies import NEAR
+from bayesneg.runs import ledger
 from pages import keep, only_check
 
 HERE: Final = Path(__file__).parent
@@ -36,10 +39,12 @@ PAPER: Final = {
 }
 CUTOFFS: Final = (5, 10, 20)
 MAIN: Final = "ndcg@20"
-LEAKY: Final = "best_ndcg@20_seen_on_test"
+LEAKY: Final = "highest NDCG@20 seen on test"
+ROWS: Final = ("RNS", "PNS", "AOBPR", "AOBPR (rank by factor)", "DNS", "DNS (m = 5)", "SRNS", "BNS",
+               "BNS (F over all items)", "BNS-1", "BNS-2", "BNS-3", "BNS-4", "Posterior")  # fmt: skip
+RIVAL: Final = "DNS (m = 5)"  # as many candidates as BNS
 SPEED_GOAL: Final = 40.0  # times faster than the plain NumPy loop, set before anything was measured
-NEAR: Final = 0.006  # closer than this to the published NDCG@20 counts as reproduced
-SHORT: Final = ("RNS", "PNS", "AOBPR", "SRNS", "DNS", "DNS (candidates=5)", "BNS")  # the README's rows
+SHORT: Final = ("RNS", "PNS", "AOBPR", "SRNS", "DNS", RIVAL, "BNS")  # the README's rows
 MINUS: Final = "−"
 
 Run = dict[str, Any]
@@ -47,13 +52,12 @@ Run = dict[str, Any]
 
 def main() -> None:
     check = only_check(__doc__)
-    quality, speed = (_read(name) for name in ("quality_ml100k", "bench_epoch"))
-    keep(PAGE, page(quality, speed), check=check)
-    keep(README, with_table(README.read_text(encoding="utf-8"), quality["runs"]), check=check)
+    runs, speed = _measured(), _read("bench_epoch")
+    keep(PAGE, page(runs, speed), check=check)
+    keep(README, with_table(README.read_text(encoding="utf-8"), runs), check=check)
 
 
-def page(quality: dict[str, Any], speed: dict[str, Any]) -> str:
-    runs: list[Run] = quality["runs"]
+def page(runs: Sequence[Run], speed: dict[str, Any]) -> str:
     _check_alike(runs)
     parts = [
         "# Results",
@@ -64,7 +68,7 @@ def page(quality: dict[str, Any], speed: dict[str, Any]) -> str:
         *_leaky(runs),
         *_speed(speed),
         *lightgcn_sections.sections(),
-        *_how(quality, speed),
+        *_how(runs, speed),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -77,11 +81,11 @@ def with_table(readme: str, runs: Sequence[Run]) -> str:
         raise SystemExit(f"README.md must hold the two marks {BEGIN} and {END}")
     groups = _by_label(runs)
     rows = [
-        [label, _mean(_finals(groups[label], MAIN)), _paper(label, 20), _mean(_values(groups[label], "tnr"))]
-        for label in SHORT
-        if label in groups
+        [label, str(len(own)), _mean(_finals(own, MAIN)), _paper(label, 20), _mean(_values(own, "tnr"))]
+        for label, own in groups.items()
+        if label in SHORT
     ]
-    table = _table(["sampler", "NDCG@20", "paper", "TNR"], rows)
+    table = _table(["sampler", "seeds", "NDCG@20", "paper", "TNR"], rows)
     return f"{before}{begin}\n{table}\n{end}{after}"
 
 
@@ -92,20 +96,21 @@ def _ranking(runs: Sequence[Run]) -> list[str]:
     rows = [
         [
             label,
+            str(len(own)),
             *(_mean(_finals(own, f"ndcg@{k}")) for k in CUTOFFS),
             _paper(label, 20),
             _signed(float(_finals(own, MAIN).mean()) - PAPER[label][2]) if label in PAPER else "",
         ]
         for label, own in _by_label(runs).items()
     ]
-    head = ["sampler", *(f"NDCG@{k}" for k in CUTOFFS), "paper, NDCG@20", "ours − paper"]
-    n_seeds = len({run["seed"] for run in runs})
+    head = ["sampler", "seeds", *(f"NDCG@{k}" for k in CUTOFFS), "paper, NDCG@20", "ours − paper"]
     return [
         "## Recommendation quality on MovieLens-100K",
-        f"MF at the paper's settings on the split the paper's authors published, epoch 100, mean ± half of the 95% "
-        f"interval (Student t) over {n_seeds} seeds. A seed sets the first vectors, the order of examples and every "
+        "MF at the paper's settings on the split the paper's authors published, epoch 100, mean ± half of the 95% "
+        "interval (Student t) over seeds. A seed sets the first vectors, the order of examples and every "
         "draw; the split is one and the same, so the intervals say nothing about other splits or other users. "
-        "Rows with a paper value use the settings of the paper's row as far as it states them.",
+        "Rows with a paper value use the settings of the paper's row as far as it states them. [reproduction.md]"
+        "(reproduction.md) has every table of the paper, the readings, LightGCN and MovieLens-1M.",
         _table(head, rows),
         _reproduced(runs),
         *_findings(runs),
@@ -144,7 +149,8 @@ def _findings(runs: Sequence[Run]) -> list[str]:
     for label, own in groups.items():
         if label == "BNS":
             continue
-        difference = paired_difference(_finals(groups["BNS"], MAIN), _finals(own, MAIN))
+        here, there = _shared(groups["BNS"], own)
+        difference = paired_difference(_finals(here, MAIN), _finals(there, MAIN))
         verdict = "not distinguishable"
         if difference.low > 0 or difference.high < 0:
             verdict = "BNS higher" if difference.mean > 0 else "BNS lower"
@@ -152,9 +158,9 @@ def _findings(runs: Sequence[Run]) -> list[str]:
         rows.append([label, _signed(difference.mean), interval, verdict])
     return [
         f"Highest mean NDCG: {', '.join(leaders)}.",
-        "How far BNS (5 candidates, λ = 5, popularity prior) is above each other sampler in NDCG@20, paired by seed. "
-        "With so few seeds only clear differences show; no correction is made for looking at many rows. "
-        "DNS (candidates=5) is the closest relative: the same number of candidates, and no prior.",
+        "How far BNS (5 candidates, λ = 5, popularity prior) is above each other sampler in NDCG@20, paired by the "
+        "seeds that both have. With few seeds only clear differences show; no correction is made for looking at many "
+        f"rows. {RIVAL} is the closest relative: the same number of candidates, and no prior.",
         _table(["BNS against", "difference", "95% interval", "reading"], rows),
     ]
 
@@ -180,8 +186,8 @@ def _compared(runs: Sequence[Run]) -> str:
     if {"RNS", "BNS"} <= tnr.keys():
         more, than = ("more", "not fewer") if tnr["BNS"] < tnr["RNS"] else ("fewer", "not more")
         said += f" BNS samples {more} false negatives than RNS, {than} ({tnr['BNS']:.4f} against {tnr['RNS']:.4f})."
-    if "POSTERIOR" in tnr:
-        said += f" POSTERIOR takes the safest candidate, hard or not, and has a TNR of {tnr['POSTERIOR']:.4f}."
+    if "Posterior" in tnr:
+        said += f" Posterior takes the safest candidate, hard or not, and has a TNR of {tnr['Posterior']:.4f}."
     return said
 
 
@@ -192,32 +198,29 @@ def _leaky(runs: Sequence[Run]) -> list[str]:
         rows.append([label, f"{last.mean():.4f}", f"{best.mean():.4f}", _signed(float((last - best).mean()))])
     return [
         "## Over-fitting: the last epoch against the best one seen on test",
-        "**The middle column is leakage** and no result: it looks at the test labels after every epoch and keeps the "
+        "**The middle column is leakage** and no result: it looks at the test labels every 5 epochs (in rows that "
+        "only reproduction.md's readings have, every 20) and keeps the "
         "highest value. It stands here only to show how much each sampler has lost by epoch 100. A large loss means "
         "that the sampler over-fits, and that part of another sampler's lead at the last epoch is only that it does "
         "so later. The library itself chooses epochs on validation data or takes the last, never on test.",
-        _table(["sampler", "NDCG@20, epoch 100", "highest of 100 epochs (leaky)", "lost since"], rows),
+        _table(["sampler", "NDCG@20, epoch 100", "highest on the way (leaky)", "lost since"], rows),
         *_lead(runs),
     ]
 
 
 def _lead(runs: Sequence[Run]) -> list[str]:
     """How much of BNS's lead over DNS with as many candidates is later over-fitting."""
-    groups, rival = _by_label(runs), "DNS (candidates=5)"
-    if not {"BNS", rival} <= groups.keys():
+    groups = _by_label(runs)
+    if not {"BNS", RIVAL} <= groups.keys():
         return []
-    last, best = (
-        float((one - other).mean())
-        for one, other in (
-            (_finals(groups["BNS"], MAIN), _finals(groups[rival], MAIN)),
-            (_values(groups["BNS"], LEAKY), _values(groups[rival], LEAKY)),
-        )
-    )
+    own, other = _shared(groups["BNS"], groups[RIVAL])
+    last = float((_finals(own, MAIN) - _finals(other, MAIN)).mean())
+    best = float((_values(own, LEAKY) - _values(other, LEAKY)).mean())
     return [
-        f"BNS is {_signed(last)} above {rival} at the last epoch, and {_signed(best)} between the best epochs of both: "
+        f"BNS is {_signed(last)} above {RIVAL} at the last epoch, and {_signed(best)} between the best epochs of both: "
         "the rest of the lead is that BNS over-fits later."
         if last > best > 0
-        else f"BNS against {rival}: {_signed(last)} at the last epoch, {_signed(best)} between the best epochs of both."
+        else f"BNS against {RIVAL}: {_signed(last)} at the last epoch, {_signed(best)} between the best epochs of both."
     ]
 
 
@@ -251,25 +254,23 @@ def _speed(speed: dict[str, Any]) -> list[str]:
     ]
 
 
-def _how(quality: dict[str, Any], speed: dict[str, Any]) -> list[str]:
-    first = quality["runs"][0]
+def _how(runs: Sequence[Run], speed: dict[str, Any]) -> list[str]:
+    first = runs[0]
     model = ", ".join(f"{key}={value}" for key, value in first["spec"]["model"].items() if key != "class")
-    n_seeds = len({run["seed"] for run in quality["runs"]})
     n_repeats = len(next(iter(speed["all_seconds"].values())))
-    machines = [["quality", *_machine(quality["machine"])], ["speed", *_machine(speed["machine"])]]
     return [
         "## Machine, versions, settings",
-        _table(["result", "processor", "cores", "system", "versions"], machines),
-        f"Model: MF with {model}. Data fingerprint (a hash over both parts of the split): `{first['fingerprint']}`.",
+        _table(["result", "processor", "cores", "system", "versions"], [["speed", *_machine(speed["machine"])]]),
+        f"Every record names its own versions. Model: MF with {model}. Data fingerprint (a hash over both parts of the "
+        f"split): `{first['fingerprint']}`.",
         "## Commands",
         "`BAYESNEG_DATA` names a folder that holds `bns-100k-split` with the authors' `100k_train.csv` and "
         "`100k_test.csv` (columns user, item, rating) and `mapping_users.csv` (columns user, occupation and more, from "
         "MovieLens-100K's `u.user`, for BNS-4). None of it may be passed on with this project.",
         "```sh\n"
-        f"BAYESNEG_DATA=data .venv/bin/python benchmarks/quality_ml100k.py --seeds {n_seeds}\n"
+        "BAYESNEG_DATA=data .venv/bin/bayesneg reproduce table2 --dataset ml-100k --model mf  # also table3, readings\n"
         f"BAYESNEG_DATA=data .venv/bin/python benchmarks/bench_epoch.py --repeats {n_repeats}   "
         "# needs the extra: pip install -e '.[bench]'\n"
-        "BAYESNEG_DATA=data .venv/bin/python benchmarks/quality_lightgcn.py --device cuda  # needs ml-1m too\n"
         "BAYESNEG_DATA=data .venv/bin/python benchmarks/bench_lightgcn.py --device cuda  # or cpu\n"
         ".venv/bin/python benchmarks/results_page.py\n"
         "```",
@@ -284,15 +285,45 @@ def _read(name: str) -> dict[str, Any]:
     return value
 
 
+def _measured() -> list[Run]:
+    """The runs of every row, one for each seed, at the last epoch."""
+    found: dict[tuple[str, int], Run] = {}
+    for entry in ledger.read(HERE / "results" / "reproduction" / "ml-100k-mf.jsonl").values():
+        cell, record = entry.cell, entry.record
+        if cell["view"] != "last" or cell["label"] not in ROWS or cell["model_settings"]:
+            continue
+        seen = record.at_epochs(MAIN)
+        key = (cell["label"], record.seed)
+        if key in found and len(seen) < found[key]["looks"]:
+            continue  # the same row of another table, looked at less often
+        found[key] = {
+            "label": cell["label"],
+            "seed": record.seed,
+            "fingerprint": record.data["fingerprint"],
+            "spec": record.spec,
+            "final": record.final,
+            **{key: record.last(key) for key in ("tnr", "tnr_uniform", "inf")},
+            "looks": len(seen),
+            LEAKY: max(seen.values()),
+        }
+    return sorted(found.values(), key=lambda run: (ROWS.index(run["label"]), run["seed"]))
+
+
 def _check_alike(runs: Sequence[Run]) -> None:
-    """Rows of one table must share data, model and seeds."""
+    """Rows of one table must share data and model."""
     for what, values in (
         ("data", {run["fingerprint"] for run in runs}),
         ("model settings", {json.dumps(run["spec"]["model"], sort_keys=True) for run in runs}),
-        ("seeds", {tuple(run["seed"] for run in own) for own in _by_label(runs).values()}),
     ):
         if len(values) != 1:
-            raise SystemExit(f"quality_ml100k.json mixes runs with different {what}; make it anew")
+            raise SystemExit(f"the records mix runs with different {what}; make them anew")
+
+
+def _shared(one: Sequence[Run], other: Sequence[Run]) -> tuple[list[Run], list[Run]]:
+    """The runs of the seeds that both have."""
+    seeds = {run["seed"] for run in one} & {run["seed"] for run in other}
+    first, second = ([run for run in runs if run["seed"] in seeds] for runs in (one, other))
+    return first, second
 
 
 def _by_label(runs: Sequence[Run]) -> dict[str, list[Run]]:
