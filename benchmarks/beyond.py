@@ -7,12 +7,12 @@
     python benchmarks/beyond.py pack FOLDER search ml-1m lightgcn       (for sweep.py run on another machine)
 
 ``search`` trains every setting of the grid on nine tenths of the training part and judges it on the tenth: the test
-labels are not in that split. ``finalists`` trains the best four there with three seeds. ``final`` takes the setting and
-the epoch that were best there, trains on the whole training part with ten seeds and looks at the test labels; beside it
-stand the baselines, EASE with every l2, so that it can be compared with the one chosen on validation and with the one
-that is best in hindsight. ``curve`` trains with more and more candidates, by the chosen prior and by the paper's.
-Records go to results/beyond/; a part that is interrupted goes on where it was. beyond_page.py writes docs/beyond.md
-from them.
+labels are not in that split. ``finalists`` trains the best four there, and EASE, on two other tenths as well. ``final``
+takes the setting and the epoch that were best there, trains on the whole training part with ten seeds and looks at the
+test labels; beside it stand the baselines, EASE with every l2, so that it can be compared with the one chosen on
+validation and with the one that is best in hindsight. ``curve`` trains with more and more candidates, by the chosen
+prior and by the paper's. Records go to results/beyond/; a part that is interrupted goes on where it was. beyond_page.py
+writes docs/beyond.md from them.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Final
 
 from bayesneg.experiments.cells import Cell, View
-from bayesneg.experiments.datasets import Source, pack
+from bayesneg.experiments.datasets import TENTHS, Source, pack
 from bayesneg.experiments.sweep import sweep
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
@@ -44,8 +45,7 @@ CURVE: Final = (2, 5, 10, 20, 50)  # candidates
 LEARNED: Final = {"prior": "learned"}
 OWN: Final = "chosen on validation"  # labels of final runs and of curves
 PRIORS: Final = ("learned prior", "the paper's prior")
-FINALISTS: Final = 4  # settings that are tried with more seeds
-FINALIST_SEEDS: Final = 3
+FINALISTS: Final = 4  # settings that are tried on the other tenths too
 RINGS: Final[Mapping[str, list[dict[str, Any]]]] = {
     "mf": [
         {"dim": dim, "learning_rate": 0.02, "regularization": penalty, "init_scale": 0.1}
@@ -89,7 +89,7 @@ def cells_of(source: Source, dataset: str, model: str, view: View, settings: Ite
             label=label,
             epochs=epochs,
             seed=seed,
-            evaluate_every=EVERY if view == "blind" else epochs,
+            evaluate_every=EVERY if view in TENTHS else epochs,
             model_settings={**MODELS.get((dataset, model), {}), **of_model},
             sampler_settings={**(CDF.get(dataset, {}) if model == "mf" else {}), **of_sampler},
         )
@@ -100,7 +100,7 @@ def cells_of(source: Source, dataset: str, model: str, view: View, settings: Ite
 
 def baselines_of(source: Source, dataset: str, view: View, l2: Sequence[float]) -> list[Cell]:
     kinds: list[tuple[str, dict[str, Any]]] = [("ease", {"l2": value}) for value in l2]
-    if view != "blind":
+    if view not in TENTHS:
         kinds += [("item-knn", {}), ("popularity", {})]
     return [
         Cell(dataset, source.fingerprint(dataset, view), view, name, "", name, 1, 0, model_settings=settings)
@@ -113,25 +113,30 @@ def written(settings: Mapping[str, Any]) -> str:
 
 
 def searched(source: Source, dataset: str, model: str) -> list[Cell]:
-    tried = [(written(both[0] | both[1]), both, EPOCHS[model]) for both in grid(dataset, model)]
-    tried.append(("the paper's", ({}, {}), EPOCHS[model]))
-    return cells_of(source, dataset, model, "blind", tried, seeds=1) + baselines_of(source, dataset, "blind", L2)
+    rows = [(written(both[0] | both[1]), both, EPOCHS[model]) for both in grid(dataset, model)]
+    rows.append(("the paper's", ({}, {}), EPOCHS[model]))
+    return cells_of(source, dataset, model, "blind", rows, seeds=1) + baselines_of(source, dataset, "blind", L2)
 
 
 def finalists(source: Source, dataset: str, model: str, found: Iterable[Entry]) -> list[Cell]:
-    """The best settings of the grid once more, with other seeds: one run is too little to tell them apart."""
-    best = sorted(tried(found), key=lambda one: -best_epoch(one[1][:1])[0])[:FINALISTS]
+    """The best settings of the grid on other tenths: on one alone they cannot be told apart. So is EASE."""
+    best = sorted(tried(found), key=lambda one: -best_epoch({"blind": one[1]["blind"][:1]})[0])[:FINALISTS]
     rows = [(written(setting[0] | setting[1]), setting, EPOCHS[model]) for setting, _ in best]
-    return cells_of(source, dataset, model, "blind", rows, seeds=FINALIST_SEEDS)
+    cells = [cell for view in TENTHS for cell in cells_of(source, dataset, model, view, rows, seeds=1)]
+    return [*cells, *(cell for view in TENTHS for cell in baselines_of(source, dataset, view, L2))]
 
 
-def tried(found: Iterable[Entry]) -> list[tuple[Setting, list[RunRecord]]]:
-    """Every setting that was trained on the blind split, with its runs, the first seed first."""
-    by_setting: dict[str, tuple[Setting, list[RunRecord]]] = {}
+Runs = dict[str, list[RunRecord]]  # tenth → runs judged on it, the first seed first
+
+
+def tried(found: Iterable[Entry], *, kind: str = "") -> list[tuple[Setting, Runs]]:
+    """Every setting that was judged on validation; of a baseline, where ``kind`` names one."""
+    by_setting: dict[str, tuple[Setting, Runs]] = {}
     for entry in sorted(found, key=lambda entry: entry.cell["seed"]):
-        if entry.cell["view"] == "blind" and entry.cell["sampler"]:
-            setting = setting_of(entry)
-            by_setting.setdefault(json.dumps(setting, sort_keys=True), (setting, []))[1].append(entry.record)
+        own = entry.cell["model"] == kind if kind else bool(entry.cell["sampler"])
+        if entry.cell["view"] in TENTHS and own:
+            runs = by_setting.setdefault(json.dumps(setting_of(entry), sort_keys=True), (setting_of(entry), {}))[1]
+            runs.setdefault(entry.cell["view"], []).append(entry.record)
     return list(by_setting.values())
 
 
@@ -139,24 +144,33 @@ def setting_of(entry: Entry) -> Setting:
     return dict(entry.cell["sampler_settings"]), dict(entry.cell["model_settings"])
 
 
-def best_epoch(records: Sequence[RunRecord]) -> tuple[float, int]:
-    """The highest mean over the runs on validation and the first epoch that has it."""
-    curves = [{int(line["epoch"]): float(line[MAIN]) for line in one.epochs if MAIN in line} for one in records]
-    mean = {epoch: sum(curve[epoch] for curve in curves) / len(curves) for epoch in curves[0]}
+def best_epoch(runs: Runs) -> tuple[float, int]:
+    """The highest mean over the tenths (each the mean of its runs), and the first epoch that has it."""
+    tenths = [[_curve(record) for record in records] for records in runs.values()]
+    epochs = tenths[0][0]
+    mean = {at: fmean(fmean(curve[at] for curve in curves) for curves in tenths) for at in epochs}
     epoch = max(mean, key=lambda at: (mean[at], -at))
     return mean[epoch], epoch
 
 
+def _curve(record: RunRecord) -> dict[int, float]:
+    return {int(line["epoch"]): float(line[MAIN]) for line in record.epochs if MAIN in line}
+
+
+def best_of(settings: Sequence[tuple[Setting, Runs]]) -> tuple[Setting, Runs]:
+    """The best on validation among those judged on the most tenths; the first of equals."""
+    most = max(len(runs) for _, runs in settings)
+    return max((one for one in settings if len(one[1]) == most), key=lambda one: best_epoch(one[1])[0])
+
+
 def chosen(found: Sequence[Entry]) -> tuple[Setting, int, float]:
-    """The setting, the epoch and EASE's l2 that were best on validation, among those with the most seeds."""
-    trained = tried(found)
-    solved = [entry for entry in found if entry.cell["view"] == "blind" and entry.cell["model"] == "ease"]
+    """The setting, the epoch and EASE's l2 that were best on validation."""
+    trained, solved = tried(found), tried(found, kind="ease")
     if not trained or not solved:
         raise SystemExit("nothing has been searched yet; run `beyond.py search` first")
-    most = max(len(records) for _, records in trained)
-    setting, records = max((one for one in trained if len(one[1]) == most), key=lambda one: best_epoch(one[1])[0])
-    ease = max(solved, key=lambda entry: entry.record.final[MAIN] or 0.0)
-    return setting, best_epoch(records)[1], float(ease.cell["model_settings"]["l2"])
+    setting, runs = best_of(trained)
+    (_, ease), _ = best_of(solved)
+    return setting, best_epoch(runs)[1], float(ease["l2"])
 
 
 def final(source: Source, dataset: str, model: str, found: Sequence[Entry], seeds: int) -> list[Cell]:

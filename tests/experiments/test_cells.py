@@ -7,7 +7,7 @@ import pytest
 import sweeps
 
 from bayesneg.experiments.cells import Cell, run_cell
-from bayesneg.experiments.datasets import Source, blind
+from bayesneg.experiments.datasets import TENTHS, Source, blind
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +30,15 @@ def test_a_blind_split_is_judged_on_validation_and_holds_no_test_label(source):
     assert not pairs(seeing.test) & (pairs(hidden.train) | pairs(hidden.test))
     with pytest.raises(Exception, match="needs a validation part"):
         blind(source.split(dataset, "last"))
+
+
+def test_each_blind_split_holds_out_another_part_of_the_same_training_pairs(source):
+    source, dataset = source
+    pairs = lambda part: set(zip(part.users.tolist(), part.indices.tolist(), strict=True))  # noqa: E731
+    own = [source.split(dataset, view) for view in TENTHS]
+    for one in own:
+        assert pairs(one.train) | pairs(one.test) == pairs(source.split(dataset, "last").train)
+    assert len({frozenset(pairs(one.test)) for one in own}) == len(TENTHS) == 3
 
 
 def test_a_blind_cell_reports_the_last_epoch_and_its_curve_on_validation(source):

@@ -36,10 +36,17 @@ def test_test_labels_have_no_say():
     assert beyond.chosen(found)[0] == ({"candidates": 5}, {})
 
 
-def test_a_lucky_run_bows_to_a_mean_over_seeds():
-    lucky = entry({5: 0.9}, candidates=20)
-    steady = [entry({5: value, 10: 0.4}, seed=seed, candidates=5) for seed, value in enumerate((0.8, 0.1, 0.1))]
+def test_a_lucky_tenth_bows_to_a_mean_over_tenths():
+    lucky = entry({5: 0.9, 10: 0.9}, candidates=20)
+    values = zip(("blind", "blind2", "blind3"), (0.8, 0.1, 0.1), strict=True)
+    steady = [entry({5: value, 10: 0.4}, view=view, candidates=5) for view, value in values]
     assert beyond.chosen([lucky, *steady, EASE]) == (({"candidates": 5}, {}), 10, 400.0)
+
+
+def test_a_tenth_counts_once_however_many_seeds_it_has():
+    seeds = [entry({5: 0.9, 10: 0.1}, seed=seed) for seed in range(3)]
+    runs = [*seeds, entry({5: 0.1, 10: 0.8}, view="blind2"), entry({5: 0.1, 10: 0.8}, view="blind3")]
+    assert beyond.chosen([*runs, EASE])[1] == 10
 
 
 def test_the_penalty_of_ease_is_the_best_on_validation():

@@ -16,7 +16,7 @@ from bayesneg.interfaces import RuleSampler
 from bayesneg.runs.record import RunRecord, describe
 from bayesneg.training import fit
 
-View = Literal["last", "best", "blind"]
+View = Literal["last", "best", "blind", "blind2", "blind3"]
 
 
 @dataclass(frozen=True)

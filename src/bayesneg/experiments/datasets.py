@@ -3,12 +3,13 @@
 ML-100K is the split that the paper's authors published, where the data folder has it; everything else is a random
 80/20 split of seed 0. The view ``best`` moves a tenth of the training part into validation, so that an epoch can be
 chosen without looking at the test part; the view ``last`` trains on all of it, as the paper does. The view ``blind``
-is for choosing settings: trained as ``best``, judged on validation, without the test labels.
+is for choosing settings: trained as ``best``, judged on validation, without the test labels; ``blind2`` and ``blind3``
+hold out another tenth each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -22,6 +23,7 @@ from bayesneg.experiments.cells import View
 
 TEST_SHARE: Final = 0.2
 VALIDATION_SHARE: Final = 0.1
+TENTHS: Final[Mapping[View, int]] = {"blind": 0, "blind2": 1, "blind3": 2}  # seeds by which a tenth is held out
 AUTHORS_SPLIT: Final = "bns-100k-split"  # folder of the authors' files, beside ml-100k
 
 
@@ -43,8 +45,8 @@ class Source:
         return self.split(dataset, view).fingerprint
 
     def _made(self, dataset: str, view: View) -> Split:
-        if view == "blind":
-            return blind(self.split(dataset, "best"))
+        if view in TENTHS:
+            return blind(carve_validation(self.split(dataset, "last"), VALIDATION_SHARE, seed=TENTHS[view]))
         if view == "best":
             return carve_validation(self.split(dataset, "last"), VALIDATION_SHARE, seed=0)
         return _read(dataset, self.data_dir) if self.arrays is None else _from_arrays(self.arrays, dataset)

@@ -20,6 +20,8 @@ VIEWS: Final = {
     "last": "last epoch, as in the paper",
     "best": "best epoch on validation data",
     "blind": "judged on validation data",
+    "blind2": "judged on other validation data",
+    "blind3": "judged on yet other validation data",
 }
 MODELS: Final = {"mf": "MF", "lightgcn": "LightGCN", "torch-mf": "MF in mini-batches"}
 DATASETS: Final = {"ml-100k": "MovieLens-100K", "ml-1m": "MovieLens-1M", "yahoo-r3": "Yahoo!-R3"}
