@@ -4,6 +4,7 @@
     BAYESNEG_DATA=… python benchmarks/beyond.py finalists ml-100k mf [--jobs 2]
     BAYESNEG_DATA=… python benchmarks/beyond.py final  ml-100k mf [--jobs 2] [--seeds 10]
     BAYESNEG_DATA=… python benchmarks/beyond.py curve  ml-100k mf [--jobs 2] [--seeds 3]
+    BAYESNEG_DATA=… python benchmarks/beyond.py sizes  ml-100k mf [--jobs 2] [--seeds 3]
     python benchmarks/beyond.py pack FOLDER search ml-1m lightgcn       (for sweep.py run on another machine)
 
 ``search`` trains every setting of the grid on nine tenths of the training part and judges it on the tenth: the test
@@ -11,8 +12,8 @@ labels are not in that split. ``finalists`` trains the best four there, and EASE
 takes the setting and the epoch that were best there, trains on the whole training part with ten seeds and looks at the
 test labels; beside it stand the baselines, EASE with every l2, so that it can be compared with the one chosen on
 validation and with the one that is best in hindsight. ``curve`` trains with more and more candidates, by the chosen
-prior and by the paper's. Records go to results/beyond/; a part that is interrupted goes on where it was. beyond_page.py
-writes docs/beyond.md from them.
+prior and by the paper's. ``sizes`` trains with less and less data, beside EASE. Records go to results/beyond/; a part
+that is interrupted goes on where it was. beyond_page.py writes docs/beyond.md from them.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
 
-PARTS: Final = ("search", "finalists", "final", "curve")
+PARTS: Final = ("search", "finalists", "final", "curve", "sizes")
 RESULTS: Final = Path(__file__).parent / "results" / "beyond"
 MAIN: Final = "ndcg@20"
 EPOCHS: Final = {"mf": 100, "lightgcn": 45}
@@ -42,8 +43,10 @@ MODELS: Final[Mapping[tuple[str, str], dict[str, Any]]] = {("ml-1m", "lightgcn")
 CDF: Final = {"ml-1m": {"cdf": "refreshed"}}  # on MF; exact F takes four times as long there
 L2: Final = (100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0)
 CURVE: Final = (2, 5, 10, 20, 50)  # candidates
+SIZES: Final = (20, 40, 60, 80, 100)  # per cent of the training part
 LEARNED: Final = {"prior": "learned"}
 OWN: Final = "chosen on validation"  # labels of final runs and of curves
+SIZED: Final = "chosen on validation, with less data"
 PRIORS: Final = ("learned prior", "the paper's prior")
 FINALISTS: Final = 4  # settings that are tried on the other tenths too
 RINGS: Final[Mapping[str, list[dict[str, Any]]]] = {
@@ -189,6 +192,15 @@ def curve(source: Source, dataset: str, model: str, found: Sequence[Entry], seed
     return cells_of(source, dataset, model, "last", rows, seeds)
 
 
+def sizes(source: Source, dataset: str, model: str, found: Sequence[Entry], seeds: int) -> list[Cell]:
+    """The chosen setting and EASE with less and less training data, judged on the same test part."""
+    setting, epoch, _ = chosen(found)
+    names = [f"{dataset}@{percent}" for percent in SIZES]
+    rows = [cells_of(source, name, model, "last", [(SIZED, setting, epoch)], seeds) for name in names]
+    solved = [baselines_of(source, name, "last", L2) for name in names]
+    return [cell for cells in (*solved, *rows) for cell in cells if cell.model in (model, "ease")]
+
+
 def records_of(dataset: str, model: str) -> Path:
     return RESULTS / f"{dataset}-{model}.jsonl"
 
@@ -201,7 +213,8 @@ def planned(part: str, source: Source, dataset: str, model: str, seeds: int | No
         return finalists(source, dataset, model, found)
     if part == "final":
         return final(source, dataset, model, found, seeds or 10)
-    return curve(source, dataset, model, found, seeds or 3)
+    made = curve if part == "curve" else sizes
+    return made(source, dataset, model, found, seeds or 3)
 
 
 def main() -> None:

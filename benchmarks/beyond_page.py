@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bayesneg.evaluation.intervals import mean_interval, paired_difference
+from bayesneg.evaluation.intervals import Difference, mean_interval, paired_difference
 from bayesneg.lab.markdown import grid, short
 from bayesneg.lab.published import published
 from bayesneg.lab.studies import DATASETS
@@ -23,7 +23,21 @@ from bayesneg.report.plots import look
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
-from beyond import CURVE, MAIN, OWN, PRIORS, RESULTS, Setting, best_epoch, chosen, setting_of, tried, written
+from beyond import (
+    CURVE,
+    MAIN,
+    OWN,
+    PRIORS,
+    RESULTS,
+    SIZED,
+    SIZES,
+    Setting,
+    best_epoch,
+    chosen,
+    setting_of,
+    tried,
+    written,
+)
 from pages import keep, only_check
 
 if TYPE_CHECKING:
@@ -67,11 +81,12 @@ def measured() -> Iterator[tuple[str, list[Entry]]]:
 
 def study(name: str, found: Sequence[Entry], dataset: str) -> list[str]:
     setting, epoch, l2 = chosen(found)
-    judged = [entry for entry in found if entry.cell["view"] == "last"]
+    judged = [entry for entry in found if entry.cell["view"] == "last" and entry.cell["dataset"] == dataset]
     return [
         f"Chosen on validation: {text_of(setting)}; epoch {epoch}; EASE with l2 = {l2:g}.",
         *final(judged, dataset, (setting, epoch), l2),
         *curve(name, judged),
+        *sizes(found, dataset),
         *search(found),
     ]
 
@@ -119,7 +134,7 @@ def estimate(records: Sequence[RunRecord], key: str) -> str:
 
 
 def against_ease(own: Sequence[RunRecord], solved: Mapping[str, RunRecord], by_validation: str) -> str:
-    """Paired over users (each user's mean over the seeds) and over seeds; EASE has no seed."""
+    """Against the EASE that validation chose, and the best there could have been; EASE has no seed."""
     in_hindsight = max(solved, key=lambda label: solved[label].final[MAIN] or 0.0)
     named = {by_validation: "chosen on validation", in_hindsight: "the best on the test labels"}
     if by_validation == in_hindsight:
@@ -128,11 +143,7 @@ def against_ease(own: Sequence[RunRecord], solved: Mapping[str, RunRecord], by_v
     for label, why in named.items():
         if label not in solved:
             continue
-        ease = solved[label]
-        mean = np.mean([(run.per_user or {})[MAIN] for run in own], axis=0)
-        users = paired_difference(mean, (ease.per_user or {})[MAIN])
-        low, high = mean_interval(np.array([(run.final[MAIN] or 0.0) - (ease.final[MAIN] or 0.0) for run in own]))
-        clear = min(users.low, low) > 0
+        users, (low, high), clear = difference(own, solved[label])
         verdict = "clearly above" if clear else "not clearly above" if users.high > 0 else "below"
         texts.append(
             f"NDCG@20 minus that of {label} ({why}): {signed(users.mean, 4)}, 95% interval over users "
@@ -140,6 +151,14 @@ def against_ease(own: Sequence[RunRecord], solved: Mapping[str, RunRecord], by_v
             f"**{verdict}**."
         )
     return " ".join(texts)
+
+
+def difference(own: Sequence[RunRecord], ease: RunRecord) -> tuple[Difference, tuple[float, float], bool]:
+    """Over users (each user's mean over the seeds), the interval over seeds, and whether both lie above 0."""
+    mean = np.mean([(run.per_user or {})[MAIN] for run in own], axis=0)
+    users = paired_difference(mean, (ease.per_user or {})[MAIN])
+    seeds = mean_interval(np.array([(run.final[MAIN] or 0.0) - (ease.final[MAIN] or 0.0) for run in own]))
+    return users, seeds, min(users.low, seeds[0]) > 0
 
 
 def against_paper(own: Sequence[RunRecord], dataset: str) -> str:
@@ -177,6 +196,32 @@ def curve(name: str, found: Sequence[Entry]) -> list[str]:
         "chosen epoch.",
         grid([head, ["---", *("---:" for _ in CURVE)], *lines]),
         f"![NDCG@20 against the number of candidates, for both priors](images/beyond/{name}.svg)",
+    ]
+
+
+def sizes(found: Sequence[Entry], dataset: str) -> list[str]:
+    """The chosen setting and EASE with less and less data."""
+    lines = []
+    for percent in SIZES:
+        own = [entry for entry in found if entry.cell["dataset"] == f"{dataset}@{percent}"]
+        runs = [entry.record for entry in own if entry.cell["label"] == SIZED]
+        solved = [entry for entry in own if entry.cell["model"] == "ease"]
+        if not runs or not solved:
+            continue
+        best = max(solved, key=lambda entry: entry.record.final[MAIN] or 0.0)
+        users, _, clear = difference(runs, best.record)
+        ease = f"{number(best.record.final[MAIN], 4)} (l2 = {best.cell['model_settings']['l2']:g})"
+        gap = f"{signed(users.mean, 4)} ({signed(users.low, 4)} to {signed(users.high, 4)})"
+        verdict = "above" if clear else "below" if users.high < 0 else "not told apart"
+        lines.append([f"{percent}%", f"{runs[0].data['n_train']:,}", estimate(runs, MAIN), ease, gap, verdict])
+    if not lines:
+        return []
+    head = ["training part", "pairs", "chosen on validation", "EASE, best l2 on test", "difference, over users", ""]
+    return [
+        "### Less data",
+        "NDCG@20 on the whole test part after training on a random share of the training part, with the setting and "
+        "the epoch chosen on all of it; EASE has the l2 that is best on the test labels of each row.",
+        grid([head, ["---", *("---:" for _ in head[1:])], *lines]),
     ]
 
 

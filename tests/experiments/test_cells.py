@@ -41,6 +41,19 @@ def test_each_blind_split_holds_out_another_part_of_the_same_training_pairs(sour
     assert len({frozenset(pairs(one.test)) for one in own}) == len(TENTHS) == 3
 
 
+def test_less_data_is_part_of_the_training_pairs_and_is_judged_on_the_same_test_part(source):
+    source, dataset = source
+    pairs = lambda part: set(zip(part.users.tolist(), part.indices.tolist(), strict=True))  # noqa: E731
+    whole, half = source.split(dataset, "last"), source.split(f"{dataset}@50", "last")
+    assert pairs(half.train) < pairs(whole.train)
+    assert len(half.train) == round(len(whole.train) / 2)
+    assert pairs(half.test) == pairs(whole.test)
+    assert pairs(source.split(f"{dataset}@25", "last").train) < pairs(half.train)
+    assert pairs(source.split(f"{dataset}@100", "last").train) == pairs(whole.train)
+    with pytest.raises(Exception, match=r"must lie in \(0, 1\]"):
+        source.split(f"{dataset}@101", "last")
+
+
 def test_a_blind_cell_reports_the_last_epoch_and_its_curve_on_validation(source):
     source, dataset = source
     record = run_cell(cell(source, dataset, "blind"), source.split(dataset, "blind"), progress=lambda line: None)

@@ -4,13 +4,13 @@ ML-100K is the split that the paper's authors published, where the data folder h
 80/20 split of seed 0. The view ``best`` moves a tenth of the training part into validation, so that an epoch can be
 chosen without looking at the test part; the view ``last`` trains on all of it, as the paper does. The view ``blind``
 is for choosing settings: trained as ``best``, judged on validation, without the test labels; ``blind2`` and ``blind3``
-hold out another tenth each.
+hold out another tenth each. ``ml-100k@50`` is the same split with half of its training part, drawn at random.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +20,7 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split, carve_validation, split
 from bayesneg.errors import InputError
 from bayesneg.experiments.cells import View
+from bayesneg.seeding import stream
 
 TEST_SHARE: Final = 0.2
 VALIDATION_SHARE: Final = 0.1
@@ -49,6 +50,9 @@ class Source:
             return blind(carve_validation(self.split(dataset, "last"), VALIDATION_SHARE, seed=TENTHS[view]))
         if view == "best":
             return carve_validation(self.split(dataset, "last"), VALIDATION_SHARE, seed=0)
+        whole, at, percent = dataset.rpartition("@")
+        if at:
+            return thinned(self.split(whole, "last"), int(percent) / 100)
         return _read(dataset, self.data_dir) if self.arrays is None else _from_arrays(self.arrays, dataset)
 
 
@@ -57,6 +61,16 @@ def blind(split: Split) -> Split:
     if split.validation is None:
         raise InputError("tuning needs a validation part; split with validation=0.1")
     return Split(split.train, split.validation, how=f"{split.how}; judged on validation")
+
+
+def thinned(split: Split, share: float) -> Split:
+    """The same test part with a random share of the training pairs, the same whenever it is asked for."""
+    if not 0 < share <= 1:
+        raise InputError(f"the share of the training part that is kept must lie in (0, 1], got {share}")
+    n_kept = max(1, round(share * len(split.train)))
+    kept = np.zeros(len(split.train), dtype=bool)
+    kept[stream(0, "thinned").permutation(len(split.train))[:n_kept]] = True
+    return replace(split, train=split.train.select(kept), how=f"{split.how}; {share:.0%} of the training part")
 
 
 def _read(dataset: str, data_dir: Path | None) -> Split:
