@@ -50,11 +50,12 @@ SIZED: Final = "chosen on validation, with less data"
 PRIORS: Final = ("learned prior", "the paper's prior")
 FINALISTS: Final = 4  # settings that are tried on the other tenths too
 RINGS: Final[Mapping[str, list[dict[str, Any]]]] = {
-    "mf": [
+    "mf": [{"dim": 64}, {"dim": 128}]
+    + [
         {"dim": dim, "learning_rate": 0.02, "regularization": penalty, "init_scale": 0.1}
         for dim, penalty in product((64, 128), (0.01, 0.02, 0.03))
     ],
-    "lightgcn": [{"dim": dim, "regularization": penalty} for dim, penalty in product((32, 64), (5e-6, 2e-5))],
+    "lightgcn": [{"dim": 64}, {"regularization": 5e-6}, {"regularization": 2e-5}],
 }
 
 Setting = tuple[dict[str, Any], dict[str, Any]]  # of the sampler, of the model
@@ -70,13 +71,12 @@ def grid(dataset: str, model: str) -> list[Setting]:
     found: list[Setting] = []
     if (dataset, model) == ("ml-100k", "mf"):
         found += [({**base, "candidates": m, "weight": w}, {}) for m, w in product((5, 10, 20), (5.0, 10.0, 20.0))]
-        found += [({**middle, **other}, {}) for other in ({"hidden": 0.25}, {"strength": 0.5})]
-        found += [({**middle, "l2": l2}, {}) for l2 in (200.0, 800.0)]
+        others: tuple[dict[str, Any], ...] = ({"hidden": 0.25}, {"strength": 0.5}, {"strength": 2.0})
+        found += [({**middle, **other}, {}) for other in (*others, {"l2": 200.0}, {"l2": 800.0})]
+        found += [({**middle, "likelihood": "empirical"}, {})]
     else:
         found += [(dict(middle), {}), ({**middle, "candidates": 20}, {})]
-    others: tuple[dict[str, Any], ...] = ({"likelihood": "paper"}, {"likelihood": "empirical"}, {"strength": 2.0})
-    found += [({**middle, **other}, {}) for other in others]
-    found += [(dict(middle), {"dim": dim}) for dim in (64, 128)]
+    found += [({**middle, "likelihood": "paper"}, {})]
     return found + [(dict(middle), ring) for ring in RINGS[model]]
 
 
