@@ -54,6 +54,14 @@ def test_less_data_is_part_of_the_training_pairs_and_is_judged_on_the_same_test_
         source.split(f"{dataset}@101", "last")
 
 
+def test_gowalla_keeps_the_split_it_comes_in(tmp_path):
+    (tmp_path / "gowalla").mkdir()
+    (tmp_path / "gowalla" / "train.txt").write_text("0 0 1 2\n1 1 3\n")
+    (tmp_path / "gowalla" / "test.txt").write_text("0 3\n1 0\n")
+    parts = Source(data_dir=tmp_path).split("gowalla", "last")
+    assert (len(parts.train), len(parts.test), parts.how) == (5, 2, "given")
+
+
 def test_a_blind_cell_reports_the_last_epoch_and_its_curve_on_validation(source):
     source, dataset = source
     record = run_cell(cell(source, dataset, "blind"), source.split(dataset, "blind"), progress=lambda line: None)

@@ -1,10 +1,11 @@
 """The splits that cells are judged on, by dataset and view: read from where the data lies, or from plain arrays.
 
-ML-100K is the split that the paper's authors published, where the data folder has it; everything else is a random
-80/20 split of seed 0. The view ``best`` moves a tenth of the training part into validation, so that an epoch can be
-chosen without looking at the test part; the view ``last`` trains on all of it, as the paper does. The view ``blind``
-is for choosing settings: trained as ``best``, judged on validation, without the test labels; ``blind2`` and ``blind3``
-hold out another tenth each. ``ml-100k@50`` is the same split with half of its training part, drawn at random.
+ML-100K is the split that the paper's authors published, where the data folder has it, Gowalla and Yelp2018 are the
+splits their files come in; everything else is a random 80/20 split of seed 0. The view ``best`` moves a tenth of the
+training part into validation, so that an epoch can be chosen without looking at the test part; the view ``last`` trains
+on all of it, as the paper does. The view ``blind`` is for choosing settings: trained as ``best``, judged on validation,
+without the test labels; ``blind2`` and ``blind3`` hold out another tenth each. ``ml-100k@50`` is the same split with
+half of its training part, drawn at random.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from bayesneg.seeding import stream
 TEST_SHARE: Final = 0.2
 VALIDATION_SHARE: Final = 0.1
 TENTHS: Final[Mapping[View, int]] = {"blind": 0, "blind2": 1, "blind3": 2}  # seeds by which a tenth is held out
+COME_SPLIT: Final = ("gowalla", "yelp2018")  # as train.txt and test.txt
 AUTHORS_SPLIT: Final = "bns-100k-split"  # folder of the authors' files, beside ml-100k
 
 
@@ -74,10 +76,12 @@ def thinned(split: Split, share: float) -> Split:
 
 
 def _read(dataset: str, data_dir: Path | None) -> Split:
-    from bayesneg.data.catalogue import data_folder
+    from bayesneg.data.catalogue import data_folder, where
     from bayesneg.data.given import read_split
     from bayesneg.data.load import load
 
+    if dataset in COME_SPLIT and (folder := where(dataset, data_dir=data_dir)) is not None:
+        return read_split(folder / "train.txt", folder / "test.txt", name=dataset)
     authors = data_folder(data_dir) / AUTHORS_SPLIT
     if dataset == "ml-100k" and authors.is_dir():
         train, test, users = (authors / name for name in ("100k_train.csv", "100k_test.csv", "mapping_users.csv"))
