@@ -81,7 +81,7 @@ def _read(dataset: str, data_dir: Path | None) -> Split:
     from bayesneg.data.load import load
 
     if dataset in COME_SPLIT and (folder := where(dataset, data_dir=data_dir)) is not None:
-        return read_split(folder / "train.txt", folder / "test.txt", name=dataset)
+        return read_split(folder / "train.txt", folder / "test.txt", name=dataset, format="adjacency")
     authors = data_folder(data_dir) / AUTHORS_SPLIT
     if dataset == "ml-100k" and authors.is_dir():
         train, test, users = (authors / name for name in ("100k_train.csv", "100k_test.csv", "mapping_users.csv"))
