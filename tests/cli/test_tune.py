@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 from bayesneg.cli.options import Reading, Splitting
 from bayesneg.cli.tuning import train_command
+from bayesneg.experiments import tune
 
 pytest.importorskip("optuna", reason="optuna is not installed (the extra 'tune')")
 
@@ -36,6 +38,19 @@ def test_the_command_trains_what_is_advised(bayesneg, ratings):
     assert trained["reported_epoch"] == advised["reported_epoch"]
     assert trained["spec"]["sampler"] == advised["spec"]["sampler"]
     assert all(trial["label"] == "RNS" or "candidates=3" in trial["label"] for trial in found["trials"])
+
+
+def test_the_command_trains_a_baseline_as_it_was_tuned_or_given(bayesneg, ratings, monkeypatch):
+    monkeypatch.setattr(tune, "_judged", lambda one, *_: -one.l2)  # the smallest l2 is best on validation
+    small = ("--tune", "--trials", 1, "--epochs", 1, "--seeds", 2, "-q", "--samplers", "rns", "--json")
+    for named, label, l2 in (("ease", "EASE (l2=100)", 100.0), ("ease:l2=400", "EASE (l2=400)", 400.0)):
+        found = bayesneg("compare", ratings, *small, "--baselines", named).json
+        assert {run["label"] for run in found["runs"]} == {"RNS", label}
+        assert found["advice"]["label"] == label  # one epoch from random vectors learns next to nothing
+        trained = bayesneg(*shlex.split(found["command"])[1:], "--json").json
+        assert trained["spec"]["model"]["l2"] == l2
+        assert trained["final"] == found["runs"][-1]["final"]
+        shutil.rmtree(ratings.parent / "runs")
 
 
 def test_the_command_has_what_decides_the_best_epoch():

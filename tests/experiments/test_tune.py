@@ -173,13 +173,20 @@ def test_a_baseline_is_judged_with_the_others_and_advised_where_it_is_better(spl
 
 def test_the_main_setting_of_a_baseline_is_the_best_on_validation_unless_it_was_given(split, monkeypatch):
     monkeypatch.setitem(search_space.BASELINES, bn.EASE, ("l2", (1.0, 30.0, 400.0)))
-    rivals = {"EASE": bn.EASE(), "EASE (l2=7)": bn.EASE(l2=7.0), "POPULAR": bn.Popularity()}
-    found = bn.tune(split, "rns", **{**FEW, "epochs": 1, "seeds": 1}, baselines=rivals)
-    judged = {one.l2: _on_validation(one, split) for one in search_space.variants(bn.EASE())}
+    rivals = {"EASE": bn.EASE(), "EASE (l2=7)": bn.EASE(l2=7.0), "mine": bn.EASE(), "POPULAR": bn.Popularity()}
+    found = bn.tune(split, "rns", **{**FEW, "epochs": 1, "seeds": 1}, baselines=rivals, as_given=["mine"])
+    judged = {one.l2: _on_validation(one, split) for one in search_space.variants(bn.EASE())[1]}
     best = max(judged, key=judged.__getitem__)
     assert judged[best] > judged[bn.EASE().l2], "a world in which the default is best shows nothing"
-    used = {record.label: record.spec["model"] for record in found.records}
-    assert [used[label]["l2"] for label in ("EASE", "EASE (l2=7)")] == [best, 7.0]
+    used = {record.label: record.spec["model"].get("l2") for record in found.records}
+    assert used == {"RNS": None, f"EASE (l2={best:g})": best, "EASE (l2=7)": 7.0, "mine": 400.0, "POPULAR": None}
+
+
+def test_a_baseline_that_tuning_makes_equal_to_another_is_refused(split, monkeypatch):
+    monkeypatch.setitem(search_space.BASELINES, bn.EASE, ("l2", (30.0, 400.0)))
+    rivals = {"EASE": bn.EASE(), "EASE (l2=30)": bn.EASE(l2=30.0)}
+    with pytest.raises(InputError, match=r"EASE \(l2=30\) twice once it is tuned"):
+        bn.tune(split, "rns", **{**FEW, "epochs": 1, "seeds": 1}, baselines=rivals)
 
 
 def _on_validation(model, split):

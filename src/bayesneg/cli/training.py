@@ -14,7 +14,7 @@ from bayesneg.cli.groups import command
 from bayesneg.cli.interrupt import resumable, say_interrupted
 from bayesneg.cli.output import say, show_json
 from bayesneg.cli.tables import show_comparison, show_quality, show_run
-from bayesneg.cli.tuning import present, train_command
+from bayesneg.cli.tuning import present, train_command, unusual
 from bayesneg.errors import InputError
 
 TRIALS: Final = 25  # of a search
@@ -202,7 +202,9 @@ def compare(
     try:
         with redirect_stdout(sys.stderr):
             if tune:
-                tuning = search(split, specs, baselines=beside, trials=TRIALS if trials is None else trials, **how)
+                kept = [label for label, (_, given) in named.items() if given]
+                n_trials = TRIALS if trials is None else trials
+                tuning = search(split, specs, baselines=beside, as_given=kept, trials=n_trials, **how)
             else:
                 built_samplers = {spec.label: spec.build(split) for spec in specs}
                 records = run_all(split, built_samplers, baselines=beside, select=selection, **how)
@@ -211,8 +213,9 @@ def compare(
         raise
     if tune:
         trained: dict[str, Any]
-        if tuning.advice.label in named:
-            trained = dict(zip(("model", "settings"), named[tuning.advice.label], strict=True))
+        if tuning.sampler is None:
+            kind = next(kind for label, (kind, _) in named.items() if isinstance(tuning.model, type(beside[label])))
+            trained = {"model": kind, "settings": unusual(tuning.model)}
         else:
             trained = {
                 "model": model,

@@ -59,14 +59,14 @@ BASELINES: Final[Mapping[type[Baseline], tuple[str, tuple[float, ...]]]] = {
 }
 
 
-def variants(baseline: Baseline) -> list[Baseline]:
-    """A baseline, and then it with other values of its main setting; alone where that was given, or it has none."""
+def variants(baseline: Baseline) -> tuple[str, list[Baseline]]:
+    """Its main setting, and the baseline, then it with other values; alone where it has none or another than usual."""
     key, values = BASELINES.get(type(baseline), ("", ()))
     usual = {each.name: each.default for each in fields(baseline)}  # type: ignore[arg-type]
     if not values or getattr(baseline, key) != usual[key]:
-        return [baseline]
+        return key, [baseline]
     others = (value for value in values if value != usual[key])
-    return [baseline, *(replace(baseline, **{key: value}) for value in others)]  # type: ignore[type-var]
+    return key, [baseline, *(replace(baseline, **{key: value}) for value in others)]  # type: ignore[type-var]
 
 
 @dataclass(frozen=True)

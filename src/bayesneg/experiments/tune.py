@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +14,7 @@ from bayesneg.experiments.compare import compare
 from bayesneg.experiments.datasets import blind
 from bayesneg.experiments.search import Search, best_of, opened, require_optuna
 from bayesneg.experiments.search_space import Family, family, variants
-from bayesneg.experiments.spec import SamplerSpec, parse_samplers
+from bayesneg.experiments.spec import SamplerSpec, labelled, parse_samplers
 from bayesneg.interfaces import Model
 from bayesneg.models.baseline import Baseline
 from bayesneg.models.mf import MF
@@ -34,6 +34,7 @@ def tune(
     *,
     model: Model | None = None,
     baselines: Mapping[str, Baseline] | None = None,
+    as_given: Collection[str] = (),
     trials: int = 25,
     seeds: int = 5,
     epochs: int = 100,
@@ -53,8 +54,9 @@ def tune(
         split: with a validation part, by which everything is chosen.
         samplers: as on the command line; what is given with a sampler (``bns:prior=flat``) is kept, the rest searched.
         model: ``MF()`` unless given; its settings are kept.
-        baselines: label → baseline, such as ``{"EASE": bn.EASE()}``; judged in the final comparison, with the main
-            setting that is best on validation unless it was given.
+        baselines: label → baseline, such as ``{"EASE": bn.EASE()}``; judged in the final comparison, those at their
+            default as ``EASE (l2=800)``, with the main setting that is best on validation.
+        as_given: labels of baselines whose main setting is kept though it is the default.
         trials: settings to try, one after the other, the usual one of each sampler first.
         seeds: of the final comparison, 0, 1, …
         epochs, evaluate_every: as in :func:`bayesneg.fit`, in trials as in the final comparison.
@@ -79,7 +81,7 @@ def tune(
     if not best:
         raise BayesnegError(f"no trial came to its end; the first: {done[0].label}: {done[0].why}")
     finalists = {PLAIN.label: PLAIN} | {trial.label: SamplerSpec.parse(trial.sampler) for trial in best.values()}
-    rivals = {label: _tuned(baseline, hidden, seed) for label, baseline in (baselines or {}).items()}
+    rivals = _rivals(baselines or {}, as_given, hidden, seed)
     records = compare(
         split,
         {label: spec.build(split) for label, spec in finalists.items()},
@@ -119,10 +121,20 @@ def _with_plain(specs: Sequence[SamplerSpec]) -> list[SamplerSpec]:
     return [PLAIN, *(spec for spec in specs if spec.label != PLAIN.label)]
 
 
-def _tuned(baseline: Baseline, hidden: Split, seed: int) -> Baseline:
-    """The baseline with the main setting that is best on validation; the first of equals."""
-    tried = variants(baseline)
-    return tried[0] if len(tried) == 1 else max(tried, key=lambda one: _judged(one, hidden, seed))
+def _rivals(
+    baselines: Mapping[str, Baseline], as_given: Collection[str], hidden: Split, seed: int
+) -> dict[str, Baseline]:
+    """Each baseline with the main setting that is best on validation, the first of equals, and named after it."""
+    found: dict[str, Baseline] = {}
+    for label, baseline in baselines.items():
+        key, tried = ("", [baseline]) if label in as_given else variants(baseline)
+        if len(tried) > 1:
+            baseline = max(tried, key=lambda one: _judged(one, hidden, seed))
+            label = labelled(label, {key: f"{getattr(baseline, key):g}"})
+        if label in found:
+            raise InputError(f"baselines has {label} twice once it is tuned; give it once")
+        found[label] = baseline
+    return found
 
 
 def _judged(baseline: Baseline, hidden: Split, seed: int) -> float:
