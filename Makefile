@@ -1,7 +1,7 @@
 # make demo   compare RNS, DNS and BNS on the built-in world and write an HTML report
 # make test   lint, format check, types, tests
-# make bench  the benchmarks behind docs/results.md and docs/speed.md (BAYESNEG_DATA names the data; some hours on two
-#             cores, most of them for LightGCN; each script also runs alone)
+# make bench  the benchmarks behind docs/speed.md, audit-kuairec.md and beyond.md (BAYESNEG_DATA names the data; some
+#             hours on two cores; each script also runs alone); docs/reproduction.md: bayesneg reproduce
 # make format rewrite the sources in the project's style
 PYTHON ?= python3
 VENV := .venv
@@ -26,7 +26,7 @@ SPEED := bench_epoch bench_peers bench_cdf quality_cdf quality_time bench_scalin
 bench: $(VENV)/.installed-dev $(VENV)/.installed-bench
 	for script in $(SPEED) quality_likelihood; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 	$(BIN)/python benchmarks/audit_kuairec.py
-	for part in search finalists final curve; do $(BIN)/python benchmarks/beyond.py $$part ml-100k mf --jobs 2 || exit 1; done
+	for part in search finalists final curve sizes; do $(BIN)/python benchmarks/beyond.py $$part ml-100k mf --jobs 2 || exit 1; done
 	$(BIN)/python benchmarks/results_page.py
 	$(BIN)/python benchmarks/audit_page.py
 	$(BIN)/python benchmarks/beyond_page.py

@@ -6,9 +6,9 @@ python benchmarks/beyond_page.py --check    exit 1 if the page is not what the r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -16,112 +16,148 @@ import numpy as np
 from bayesneg.evaluation.intervals import Difference, mean_interval, paired_difference
 from bayesneg.lab.markdown import grid, short
 from bayesneg.lab.published import published
-from bayesneg.lab.studies import DATASETS
+from bayesneg.lab.studies import DATASETS, MODELS
 from bayesneg.report import canvas
 from bayesneg.report.names import number, signed
 from bayesneg.report.plots import look
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
-from beyond import (
-    CURVE,
-    MAIN,
-    OWN,
-    PRIORS,
-    RESULTS,
-    SIZED,
-    SIZES,
-    Setting,
-    best_epoch,
-    chosen,
-    setting_of,
-    tried,
-    written,
-)
-from pages import keep, only_check
+from beyond import CURVE, L2, RESULTS, Row, curve, final, sizes, written
+from choosing import MAIN, Choice, Setting, chosen, is_settled, setting_of, tried
+from pages import HOME, keep, only_check
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PAGE: Final = Path(__file__).parent.parent / "docs" / "beyond.md"
-IMAGES: Final = PAGE.parent / "images" / "beyond"
+PAGE: Final = HOME / "docs" / "beyond.md"
+IMAGES: Final = HOME / "docs" / "images" / "beyond"
 SHOWN: Final = ("ndcg@5", "ndcg@10", "ndcg@20", "precision@20", "recall@20")
-NAMES: Final = {"mf": "MF", "lightgcn": "LightGCN"}
-ROWS: Final = ("RNS", "PNS", "AOBPR", "DNS", "SRNS", "BNS")
+PUBLISHED: Final = ("RNS", "PNS", "AOBPR", "DNS", "SRNS", "BNS")  # rows of the paper's table 2
 
 
 def main() -> None:
     check = only_check(__doc__)
+    found = studies()
     if not check:
-        draw()
-    keep(PAGE, page(), check=check)
+        draw(found)
+    keep(PAGE, page(found), check=check)
 
 
-def page() -> str:
+@dataclass(frozen=True)
+class Study:
+    """What was measured of a dataset and a model."""
+
+    dataset: str
+    model: str
+    found: Sequence[Entry]
+
+    @property
+    def name(self) -> str:
+        return f"{self.dataset}-{self.model}"
+
+    @cached_property
+    def choice(self) -> Choice | None:
+        return chosen(self.found) if is_settled(self.found) else None
+
+    def of(self, row: Row) -> list[RunRecord]:
+        """The runs of a row on test labels, whatever they were called when they were made."""
+        return [
+            entry.record
+            for entry in self.judged(row.dataset)
+            if (setting_of(entry), entry.cell["epochs"]) == (row.setting, row.epochs) and entry.cell["sampler"]
+        ]
+
+    def judged(self, dataset: str) -> list[Entry]:
+        """What was judged on test labels after training on the whole training part, or on the share in the name."""
+        return [entry for entry in self.found if entry.cell["view"] == "last" and entry.cell["dataset"] == dataset]
+
+    def ease(self, dataset: str) -> dict[float, RunRecord]:
+        """By its l2."""
+        own = (entry for entry in self.judged(dataset) if entry.cell["model"] == "ease")
+        return {float(entry.cell["model_settings"]["l2"]): entry.record for entry in own}
+
+    def curves(self) -> dict[str, dict[int, list[RunRecord]]]:
+        """For each prior the runs with every number of candidates; empty unless ``beyond.py curve`` was run."""
+        if self.choice is None:
+            return {}
+        rows = curve(self.dataset, self.model, self.choice)
+        found = {prior: {m: self.of(row) for m, row in own.items()} for prior, own in rows.items()}
+        kept = {prior: {m: runs for m, runs in own.items() if runs} for prior, own in found.items()}
+        return kept if all(len(own) > 1 for own in kept.values()) else {}
+
+
+def studies() -> list[Study]:
+    found = []
+    for path in sorted(RESULTS.glob("*.jsonl")):
+        dataset, _, model = path.stem.rpartition("-")
+        found.append(Study(dataset, model, list(ledger.read(path).values())))
+    return found
+
+
+def page(found: Sequence[Study]) -> str:
     parts = [
         "# Beyond the paper",
         "Written by `python benchmarks/beyond_page.py` from the records in `benchmarks/results/beyond/`; `--check` "
-        "tells whether it is current. `benchmarks/beyond.py` makes the records: settings and epoch are chosen on a "
-        "tenth of the training part, in a split that has no test labels in it: every setting on one tenth, the best "
-        "four and EASE on three. The test labels stand in the tables of the final runs alone, which train on the whole "
-        "training part. Where a wider grid was searched after final runs of another setting had been made, those stay "
-        "in the table.",
+        "tells whether it is current. `benchmarks/beyond.py` makes the records. Settings and epoch are chosen in "
+        "splits that have no test labels in them: each setting is judged on a tenth of the training part, the best "
+        "four, and EASE, on two other random tenths as well. Test labels stand in the tables of the final runs, of "
+        "more candidates and of less data, and choose nothing. Where a wider grid was searched after final runs of "
+        "another setting had been made, those stay in the table.",
     ]
-    for name, found in measured():
-        dataset, model = name.rsplit("-", 1)
-        parts += [f"## {DATASETS.get(dataset, dataset)}, {NAMES[model]}", *study(name, found, dataset)]
+    for study in found:
+        parts += [f"## {DATASETS.get(study.dataset, study.dataset)}, {MODELS[study.model]}", *sections(study)]
     return "\n\n".join(parts) + "\n"
 
 
-def measured() -> Iterator[tuple[str, list[Entry]]]:
-    """Every dataset and model that has records."""
-    for path in sorted(RESULTS.glob("*.jsonl")):
-        yield path.stem, list(ledger.read(path).values())
-
-
-def study(name: str, found: Sequence[Entry], dataset: str) -> list[str]:
-    setting, epoch, l2 = chosen(found)
-    judged = [entry for entry in found if entry.cell["view"] == "last" and entry.cell["dataset"] == dataset]
-    return [
-        f"Chosen on validation: {text_of(setting)}; epoch {epoch}; EASE with l2 = {l2:g}.",
-        *final(judged, dataset, (setting, epoch), l2),
-        *curve(name, judged),
-        *sizes(found, dataset),
-        *search(found),
-    ]
+def sections(study: Study) -> list[str]:
+    if study.choice is None:
+        said = "Nothing is chosen yet: `benchmarks/beyond.py finalists`."
+    else:
+        setting, epoch, l2 = study.choice
+        said = f"Chosen on validation: {text_of(setting)}; epoch {epoch}; EASE with l2 = {l2:g}."
+    return [said, *final_runs(study), *more_candidates(study), *less_data(study), *search(study)]
 
 
 def text_of(setting: Setting) -> str:
     return written({**setting[0], **setting[1]})
 
 
-def final(found: Sequence[Entry], dataset: str, choice: tuple[Setting, int], l2: float) -> list[str]:
-    rows: dict[str, list[RunRecord]] = {OWN: []}
-    for entry in found:
-        label = entry.cell["label"]
-        if label == OWN and (setting_of(entry), entry.cell["epochs"]) != choice:
-            label = f"chosen before: {text_of(setting_of(entry))}; epoch {entry.cell['epochs']}"
-        if entry.cell["model"] == "ease":
-            label = f"EASE, l2 = {entry.cell['model_settings']['l2']:g}"
-        if not label.startswith(PRIORS):
-            rows.setdefault(label, []).append(entry.record)
-    own = rows[OWN]
-    if not own:
+def final_runs(study: Study) -> list[str]:
+    """Everything that was judged on test labels but the curve, the chosen setting first."""
+    rows = {} if study.choice is None else {row.label: study.of(row) for row in final(*_of(study), study.choice)}
+    shown = {id(record) for records in rows.values() for record in records}
+    for entry in study.judged(study.dataset):
+        if id(entry.record) not in shown and not entry.cell["label"].startswith(("learned prior", "the paper's prior")):
+            rows.setdefault(_name(entry), []).append(entry.record)
+    rows = {label: records for label, records in rows.items() if records}
+    if not rows:
         return ["The final runs are not there yet: `benchmarks/beyond.py final`."]
-    head = ["", "seeds", *map(short, SHOWN)]
+    own = rows.pop(final(*_of(study), study.choice)[0].label, []) if study.choice else []
+    ordered = sorted(rows.items(), key=lambda row: -_mean(row[1]))
+    head = ["", "seeds", "epochs", *map(short, SHOWN)]
     lines = [
-        [label, str(len(records)), *(estimate(records, key) for key in SHOWN)]
-        for label, records in sorted(rows.items(), key=lambda row: (row[0] != OWN, -mean_of(row[1])))
+        [label, str(len(records)), str(records[0].epochs[-1]["epoch"]), *(estimate(records, key) for key in SHOWN)]
+        for label, records in ([("**chosen on validation**", own)] if own else []) + ordered
     ]
-    parts = ["### Final runs", grid([head, ["---", "---:", *("---:" for _ in SHOWN)], *lines])]
-    solved = {label: records[0] for label, records in rows.items() if label.startswith("EASE")}
-    if solved:
-        parts.append(against_ease(own, solved, f"EASE, l2 = {l2:g}"))
-    parts.append(against_paper(own, dataset))
-    return parts
+    parts = ["### Final runs", grid([head, ["---", *("---:" for _ in head[1:])], *lines])]
+    if study.choice is None or not own:
+        return [*parts, "The final runs of the choice are not there yet: `benchmarks/beyond.py final`."]
+    return [*parts, against_ease(own, study.ease(study.dataset), study.choice.l2), *against_paper(own, study.dataset)]
 
 
-def mean_of(records: Sequence[RunRecord]) -> float:
+def _of(study: Study) -> tuple[str, str]:
+    return study.dataset, study.model
+
+
+def _name(entry: Entry) -> str:
+    label = str(entry.cell["label"])
+    if not entry.cell["sampler"]:
+        return f"EASE, l2 = {entry.cell['model_settings']['l2']:g}" if entry.cell["model"] == "ease" else label
+    return f"chosen before: {text_of(setting_of(entry))}" if label == "chosen on validation" else label
+
+
+def _mean(records: Sequence[RunRecord]) -> float:
     return float(np.mean([record.final[MAIN] or 0.0 for record in records]))
 
 
@@ -133,24 +169,22 @@ def estimate(records: Sequence[RunRecord], key: str) -> str:
     return f"{number(float(values.mean()), 4)} ± {number((high - low) / 2, 4)}"
 
 
-def against_ease(own: Sequence[RunRecord], solved: Mapping[str, RunRecord], by_validation: str) -> str:
+def against_ease(own: Sequence[RunRecord], ease: Mapping[float, RunRecord], by_validation: float) -> str:
     """Against the EASE that validation chose, and the best there could have been; EASE has no seed."""
-    in_hindsight = max(solved, key=lambda label: solved[label].final[MAIN] or 0.0)
-    named = {by_validation: "chosen on validation", in_hindsight: "the best on the test labels"}
-    if by_validation == in_hindsight:
-        named = {by_validation: "chosen on validation, and the best on the test labels"}
+    named = {by_validation: "chosen on validation"} if by_validation in ease else {}
+    if set(L2) <= set(ease):
+        best = max(ease, key=lambda l2: ease[l2].final[MAIN] or 0.0)
+        named[best] = ", and ".join([*([named[best]] if best in named else []), "the best on the test labels"])
     texts = []
-    for label, why in named.items():
-        if label not in solved:
-            continue
-        users, (low, high), clear = difference(own, solved[label])
+    for l2, why in named.items():
+        users, (low, high), clear = difference(own, ease[l2])
         verdict = "clearly above" if clear else "not clearly above" if users.high > 0 else "below"
         texts.append(
-            f"NDCG@20 minus that of {label} ({why}): {signed(users.mean, 4)}, 95% interval over users "
+            f"NDCG@20 minus that of EASE with l2 = {l2:g} ({why}): {signed(users.mean, 4)}, 95% interval over users "
             f"{signed(users.low, 4)} to {signed(users.high, 4)}, over seeds {signed(low, 4)} to {signed(high, 4)}: "
             f"**{verdict}**."
         )
-    return " ".join(texts)
+    return " ".join(texts) or "EASE is not measured yet: `benchmarks/beyond.py final`."
 
 
 def difference(own: Sequence[RunRecord], ease: RunRecord) -> tuple[Difference, tuple[float, float], bool]:
@@ -161,59 +195,51 @@ def difference(own: Sequence[RunRecord], ease: RunRecord) -> tuple[Difference, t
     return users, seeds, min(users.low, seeds[0]) > 0
 
 
-def against_paper(own: Sequence[RunRecord], dataset: str) -> str:
+def against_paper(own: Sequence[RunRecord], dataset: str) -> list[str]:
     best = {
-        NAMES[model]: max(published(f"table2/{row}", dataset, model).get(MAIN, 0.0) for row in ROWS) for model in NAMES
+        model: max(published(f"table2/{row}", dataset, model).get(MAIN, 0.0) for row in PUBLISHED)
+        for model in ("mf", "lightgcn")
     }
+    if not all(best.values()):
+        return []
     low, _ = mean_interval(np.array([run.final[MAIN] for run in own], dtype=np.float64))
     texts = [
-        f"{number(value, 4)} ({name}): {'above' if low > value else 'not clearly above'}"
-        for name, value in best.items()
+        f"{number(value, 4)} ({MODELS[model]}): {'above' if low > value else 'not clearly above'}"
+        for model, value in best.items()
     ]
-    return f"The paper's best NDCG@20 on this data: {'; '.join(texts)} (interval over seeds)."
+    return [f"The paper's best NDCG@20 on this data: {'; '.join(texts)} (interval over seeds)."]
 
 
-def curves(found: Sequence[Entry]) -> dict[str, dict[int, list[RunRecord]]]:
-    """For each prior the runs with every number of candidates."""
-    rows: dict[str, dict[int, list[RunRecord]]] = {}
-    for entry in found:
-        prior, _, m = entry.cell["label"].partition(", m = ")
-        if prior in PRIORS:
-            rows.setdefault(prior, {}).setdefault(int(m), []).append(entry.record)
-    return rows
-
-
-def curve(name: str, found: Sequence[Entry]) -> list[str]:
-    rows = curves(found)
-    if not rows:
+def more_candidates(study: Study) -> list[str]:
+    found = study.curves()
+    if not found:
         return []
-    head = ["NDCG@20", *(f"m = {m}" for m in CURVE)]
-    lines = [[prior, *(estimate(own[m], MAIN) if m in own else "" for m in CURVE)] for prior, own in rows.items()]
-    n_seeds = max(len(records) for own in rows.values() for records in own.values())
+    lines = [[prior, *(estimate(own[m], MAIN) if m in own else "" for m in CURVE)] for prior, own in found.items()]
+    counts = sorted({len(records) for own in found.values() for records in own.values()})
     return [
         "### More candidates",
-        f"The chosen setting and the paper's prior, likelihood and λ of the chosen setting, {n_seeds} seeds, at the "
-        "chosen epoch.",
-        grid([head, ["---", *("---:" for _ in CURVE)], *lines]),
-        f"![NDCG@20 against the number of candidates, for both priors](images/beyond/{name}.svg)",
+        "NDCG@20 of the chosen setting, and of the paper's prior and likelihood with its λ, at its epoch; "
+        f"{' or '.join(map(str, counts))} seeds.",
+        grid([["", *(f"m = {m}" for m in CURVE)], ["---", *("---:" for _ in CURVE)], *lines]),
+        f"![NDCG@20 against the number of candidates, for both priors](images/beyond/{study.name}.svg)",
     ]
 
 
-def sizes(found: Sequence[Entry], dataset: str) -> list[str]:
+def less_data(study: Study) -> list[str]:
     """The chosen setting and EASE with less and less data."""
+    if study.choice is None:
+        return []
     lines = []
-    for percent in SIZES:
-        own = [entry for entry in found if entry.cell["dataset"] == f"{dataset}@{percent}"]
-        runs = [entry.record for entry in own if entry.cell["label"] == SIZED]
-        solved = [entry for entry in own if entry.cell["model"] == "ease"]
-        if not runs or not solved:
+    for percent, row in sizes(*_of(study), study.choice).items():
+        runs, ease = study.of(row), study.ease(row.dataset)
+        if not runs or not ease:
             continue
-        best = max(solved, key=lambda entry: entry.record.final[MAIN] or 0.0)
-        users, _, clear = difference(runs, best.record)
-        ease = f"{number(best.record.final[MAIN], 4)} (l2 = {best.cell['model_settings']['l2']:g})"
+        best = max(ease, key=lambda l2: ease[l2].final[MAIN] or 0.0)
+        users, _, clear = difference(runs, ease[best])
         gap = f"{signed(users.mean, 4)} ({signed(users.low, 4)} to {signed(users.high, 4)})"
         verdict = "above" if clear else "below" if users.high < 0 else "not told apart"
-        lines.append([f"{percent}%", f"{runs[0].data['n_train']:,}", estimate(runs, MAIN), ease, gap, verdict])
+        solved = f"{number(ease[best].final[MAIN], 4)} (l2 = {best:g})"
+        lines.append([f"{percent}%", f"{runs[0].data['n_train']:,}", estimate(runs, MAIN), solved, gap, verdict])
     if not lines:
         return []
     head = ["training part", "pairs", "chosen on validation", "EASE, best l2 on test", "difference, over users", ""]
@@ -225,22 +251,34 @@ def sizes(found: Sequence[Entry], dataset: str) -> list[str]:
     ]
 
 
-def draw() -> None:
+def search(study: Study) -> list[str]:
+    """The settings judged on the most tenths first: on one alone a setting may be lucky."""
+    lines = []
+    for kind in ("", "ease"):
+        for one in sorted(tried(study.found, kind=kind), key=lambda one: (-len(one.runs), -one.best[0])):
+            value, epoch = one.best
+            name = f"EASE, {text_of(one.setting)}" if kind else text_of(one.setting)
+            n_runs = sum(map(len, one.runs.values()))
+            lines.append([name, str(len(one.runs)), str(n_runs), number(value, 4), "" if kind else str(epoch)])
+    head = ["setting", "tenths", "runs", "NDCG@20 on validation", "best epoch"]
+    table = grid([head, ["---", *("---:" for _ in head[1:])], *lines])
+    return [f"<details><summary>What was tried on validation</summary>\n\n{table}\n\n</details>"]
+
+
+def draw(found: Sequence[Study]) -> None:
     """The curves, as SVG."""
     IMAGES.mkdir(parents=True, exist_ok=True)
-    for name, found in measured():
-        rows = curves([entry for entry in found if entry.cell["view"] == "last"])
-        if rows:
-            (IMAGES / f"{name}.svg").write_text(canvas.svg(partial(draw_curves, rows), name) + "\n", encoding="utf-8")
+    for study in found:
+        if rows := study.curves():
+            text = canvas.svg(partial(draw_curves, rows), study.name)
+            (IMAGES / f"{study.name}.svg").write_text(text + "\n", encoding="utf-8")
 
 
 def draw_curves(rows: Mapping[str, Mapping[int, Sequence[RunRecord]]], axes: Axes) -> None:
     for place, (prior, own) in enumerate(rows.items()):
         candidates = sorted(own)
         values = [np.array([record.final[MAIN] for record in own[m]], dtype=np.float64) for m in candidates]
-        spread = [
-            (high - low) / 2 if len(found) > 1 else 0.0 for found in values for low, high in [mean_interval(found)]
-        ]
+        spread = [np.diff(mean_interval(found))[0] / 2 if len(found) > 1 else 0.0 for found in values]
         axes.errorbar(candidates, [found.mean() for found in values], spread, label=prior, capsize=3, **look(place))
     axes.set_xscale("log")
     axes.set_xticks(CURVE, [str(m) for m in CURVE])
@@ -248,20 +286,6 @@ def draw_curves(rows: Mapping[str, Mapping[int, Sequence[RunRecord]]], axes: Axe
     axes.set_xlabel("candidates m")
     axes.set_ylabel("NDCG@20")
     axes.legend(frameon=False)
-
-
-def search(found: Sequence[Entry]) -> list[str]:
-    """The settings judged on the most tenths first: on one alone a setting may be lucky."""
-    lines = []
-    for kind, name in (("", text_of), ("ease", lambda setting: f"EASE, {text_of(setting)}")):
-        ordered = sorted(tried(found, kind=kind), key=lambda one: (-len(one[1]), -best_epoch(one[1])[0]))
-        for setting, runs in ordered:
-            value, epoch = best_epoch(runs)
-            n_runs = sum(map(len, runs.values()))
-            lines.append([name(setting), str(len(runs)), str(n_runs), number(value, 4), "" if kind else str(epoch)])
-    head = ["setting", "tenths", "runs", "NDCG@20 on validation", "best epoch"]
-    table = grid([head, ["---", *("---:" for _ in head[1:])], *lines])
-    return [f"<details><summary>What was tried on validation</summary>\n\n{table}\n\n</details>"]
 
 
 if __name__ == "__main__":

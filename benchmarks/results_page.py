@@ -39,6 +39,7 @@ PAPER: Final = {
 }
 CUTOFFS: Final = (5, 10, 20)
 MAIN: Final = "ndcg@20"
+LOOK: Final = 20  # epochs between two looks at the test labels that every row has
 LEAKY: Final = "highest NDCG@20 seen on test"
 ROWS: Final = ("RNS", "PNS", "AOBPR", "AOBPR (rank by factor)", "DNS", "DNS (m = 5)", "SRNS", "BNS",
                "BNS (F over all items)", "BNS-1", "BNS-2", "BNS-3", "BNS-4", "Posterior")  # fmt: skip
@@ -198,11 +199,11 @@ def _leaky(runs: Sequence[Run]) -> list[str]:
         rows.append([label, f"{last.mean():.4f}", f"{best.mean():.4f}", _signed(float((last - best).mean()))])
     return [
         "## Over-fitting: the last epoch against the best one seen on test",
-        "**The middle column is leakage** and no result: it looks at the test labels every 5 epochs (in rows that "
-        "only reproduction.md's readings have, every 20) and keeps the "
-        "highest value. It stands here only to show how much each sampler has lost by epoch 100. A large loss means "
-        "that the sampler over-fits, and that part of another sampler's lead at the last epoch is only that it does "
-        "so later. The library itself chooses epochs on validation data or takes the last, never on test.",
+        "**The middle column is leakage** and no result: it looks at the test labels every "
+        f"{LOOK} epochs and keeps the highest value. It stands here only to show how much each sampler has lost by "
+        "epoch 100. A large loss means that the sampler over-fits, and that part of another sampler's lead at the "
+        "last epoch is only that it does so later. The library itself chooses epochs on validation data or takes the "
+        "last, never on test.",
         _table(["sampler", "NDCG@20, epoch 100", "highest on the way (leaky)", "lost since"], rows),
         *_lead(runs),
     ]
@@ -268,7 +269,9 @@ def _how(runs: Sequence[Run], speed: dict[str, Any]) -> list[str]:
         "`100k_test.csv` (columns user, item, rating) and `mapping_users.csv` (columns user, occupation and more, from "
         "MovieLens-100K's `u.user`, for BNS-4). None of it may be passed on with this project.",
         "```sh\n"
-        "BAYESNEG_DATA=data .venv/bin/bayesneg reproduce table2 --dataset ml-100k --model mf  # also table3, readings\n"
+        "BAYESNEG_DATA=data .venv/bin/bayesneg reproduce table2 --dataset ml-100k --model mf\n"
+        "# likewise table3, readings and fig4; then the lines of reproduction/records.jsonl with this dataset and\n"
+        "# model go to benchmarks/results/reproduction/ml-100k-mf.jsonl\n"
         f"BAYESNEG_DATA=data .venv/bin/python benchmarks/bench_epoch.py --repeats {n_repeats}   "
         "# needs the extra: pip install -e '.[bench]'\n"
         "BAYESNEG_DATA=data .venv/bin/python benchmarks/bench_lightgcn.py --device cuda  # or cpu\n"
@@ -292,9 +295,9 @@ def _measured() -> list[Run]:
         cell, record = entry.cell, entry.record
         if cell["view"] != "last" or cell["label"] not in ROWS or cell["model_settings"]:
             continue
-        seen = record.at_epochs(MAIN)
+        seen = {epoch: value for epoch, value in record.at_epochs(MAIN).items() if epoch % LOOK == 0}
         key = (cell["label"], record.seed)
-        if key in found and len(seen) < found[key]["looks"]:
+        if key in found and len(seen) < len(found[key]["seen"]):
             continue  # the same row of another table, looked at less often
         found[key] = {
             "label": cell["label"],
@@ -303,7 +306,8 @@ def _measured() -> list[Run]:
             "spec": record.spec,
             "final": record.final,
             **{key: record.last(key) for key in ("tnr", "tnr_uniform", "inf")},
-            "looks": len(seen),
+            "epochs": cell["epochs"],
+            "seen": seen,
             LEAKY: max(seen.values()),
         }
     return sorted(found.values(), key=lambda run: (ROWS.index(run["label"]), run["seed"]))
@@ -313,10 +317,15 @@ def _check_alike(runs: Sequence[Run]) -> None:
     """Rows of one table must share data and model."""
     for what, values in (
         ("data", {run["fingerprint"] for run in runs}),
+        ("numbers of epochs", {run["epochs"] for run in runs}),
+        ("looks at the test labels", {tuple(run["seen"]) for run in runs}),
         ("model settings", {json.dumps(run["spec"]["model"], sort_keys=True) for run in runs}),
     ):
         if len(values) != 1:
             raise SystemExit(f"the records mix runs with different {what}; make them anew")
+    for label, own in _by_label(runs).items():
+        if len({json.dumps(run["spec"]["sampler"], sort_keys=True) for run in own}) != 1:
+            raise SystemExit(f"the records of {label} mix different settings of the sampler; make them anew")
 
 
 def _shared(one: Sequence[Run], other: Sequence[Run]) -> tuple[list[Run], list[Run]]:

@@ -54,6 +54,13 @@ def test_less_data_is_part_of_the_training_pairs_and_is_judged_on_the_same_test_
         source.split(f"{dataset}@101", "last")
 
 
+def test_a_file_with_an_at_sign_in_its_name_is_a_file(tmp_path):
+    (tmp_path / "me@20").mkdir()
+    path = tmp_path / "me@20" / "ratings@50"
+    path.write_text("user,item\n" + "".join(f"{user},{item}\n" for user in range(5) for item in range(6)))
+    assert len(Source().split(str(path), "last").train) == 24
+
+
 def test_gowalla_keeps_the_split_it_comes_in(tmp_path):
     (tmp_path / "gowalla").mkdir()
     (tmp_path / "gowalla" / "train.txt").write_text("0 0 1 2\n1 1 3\n")

@@ -4,12 +4,13 @@ ML-100K is the split that the paper's authors published, where the data folder h
 splits their files come in; everything else is a random 80/20 split of seed 0. The view ``best`` moves a tenth of the
 training part into validation, so that an epoch can be chosen without looking at the test part; the view ``last`` trains
 on all of it, as the paper does. The view ``blind`` is for choosing settings: trained as ``best``, judged on validation,
-without the test labels; ``blind2`` and ``blind3`` hold out another tenth each. ``ml-100k@50`` is the same split with
-half of its training part, drawn at random.
+without the test labels; ``blind2`` and ``blind3`` hold out another random tenth each. ``ml-100k@50`` is the same split
+with half of its training part, drawn at random.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -52,9 +53,9 @@ class Source:
             return blind(carve_validation(self.split(dataset, "last"), VALIDATION_SHARE, seed=TENTHS[view]))
         if view == "best":
             return carve_validation(self.split(dataset, "last"), VALIDATION_SHARE, seed=0)
-        whole, at, percent = dataset.rpartition("@")
-        if at:
-            return thinned(self.split(whole, "last"), int(percent) / 100)
+        share = re.fullmatch(r"(.+)@(\d{1,3})", dataset)
+        if share is not None and not Path(dataset).exists():
+            return thinned(self.split(share[1], "last"), int(share[2]) / 100)
         return _read(dataset, self.data_dir) if self.arrays is None else _from_arrays(self.arrays, dataset)
 
 
@@ -68,7 +69,7 @@ def blind(split: Split) -> Split:
 def thinned(split: Split, share: float) -> Split:
     """The same test part with a random share of the training pairs, the same whenever it is asked for."""
     if not 0 < share <= 1:
-        raise InputError(f"the share of the training part that is kept must lie in (0, 1], got {share}")
+        raise InputError(f"the share of the training part must lie in (0, 1], got {share}; write NAME@50 for half")
     n_kept = max(1, round(share * len(split.train)))
     kept = np.zeros(len(split.train), dtype=bool)
     kept[stream(0, "thinned").permutation(len(split.train))[:n_kept]] = True

@@ -1,0 +1,106 @@
+"""How beyond.py chooses a setting from records alone: on validation, never by a test label.
+
+Every setting is judged on one tenth of the training part; the best few, and EASE with every l2, on two other random
+tenths as well. The best mean over the three tenths is chosen, with the epoch that has it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+from typing import Any, Final, NamedTuple
+
+from bayesneg.experiments.datasets import TENTHS
+from bayesneg.runs.ledger import Entry
+from bayesneg.runs.record import RunRecord
+
+MAIN: Final = "ndcg@20"
+FINALISTS: Final = 4  # settings that are judged on the other tenths too
+FIRST: Final = next(iter(TENTHS))
+
+Setting = tuple[dict[str, Any], dict[str, Any]]  # of the sampler, of the model
+Runs = dict[str, list[RunRecord]]  # tenth → runs judged on it, the first seed first
+
+
+class Tried(NamedTuple):
+    """A setting that was judged on validation."""
+
+    setting: Setting
+    runs: Runs
+
+    @property
+    def best(self) -> tuple[float, int]:
+        """The highest mean over the tenths (each the mean of its runs), and the first epoch that has it."""
+        return _best(self.runs)
+
+    @property
+    def at_first(self) -> float:
+        """On the tenth that every setting was judged on, with one seed."""
+        return _best({FIRST: self.runs[FIRST][:1]})[0] if FIRST in self.runs else float("-inf")
+
+    @property
+    def is_complete(self) -> bool:
+        return set(TENTHS) <= set(self.runs)
+
+
+class Choice(NamedTuple):
+    """What was best on validation."""
+
+    setting: Setting
+    epoch: int
+    l2: float  # of EASE
+
+
+def tried(found: Iterable[Entry], *, kind: str = "") -> list[Tried]:
+    """Every setting that was judged on validation; of a baseline, where ``kind`` names one."""
+    by_setting: dict[str, Tried] = {}
+    for entry in sorted(found, key=lambda entry: int(entry.cell["seed"])):
+        own = entry.cell["model"] == kind if kind else bool(entry.cell["sampler"])
+        if entry.cell["view"] in TENTHS and own:
+            key = json.dumps((setting_of(entry), entry.cell["epochs"]), sort_keys=True)
+            runs = by_setting.setdefault(key, Tried(setting_of(entry), {})).runs
+            runs.setdefault(entry.cell["view"], []).append(entry.record)
+    return list(by_setting.values())
+
+
+def finalists(found: Iterable[Entry]) -> list[Tried]:
+    """The best settings on the first tenth; the paper's own is no candidate."""
+    ours = [one for one in tried(found) if "prior" in one.setting[0]]
+    return sorted(ours, key=lambda one: -one.at_first)[:FINALISTS]
+
+
+def chosen(found: Sequence[Entry]) -> Choice:
+    """What was best on validation; an error where not all that it takes has been judged."""
+    best, solved = finalists(found), tried(found, kind="ease")
+    if not best or not solved:
+        raise SystemExit("nothing has been searched yet; run `beyond.py search` first")
+    if not all(one.is_complete for one in (*best, *solved)):
+        raise SystemExit("not every finalist has been judged on every tenth; run `beyond.py finalists` first")
+    winner = max(best, key=lambda one: one.best[0])
+    ease = max(solved, key=lambda one: one.best[0])
+    return Choice(winner.setting, winner.best[1], float(ease.setting[1]["l2"]))
+
+
+def is_settled(found: Sequence[Entry]) -> bool:
+    """Whether :func:`chosen` has an answer."""
+    try:
+        chosen(found)
+    except SystemExit:
+        return False
+    return True
+
+
+def setting_of(entry: Entry) -> Setting:
+    return dict(entry.cell["sampler_settings"]), dict(entry.cell["model_settings"])
+
+
+def _best(runs: Runs) -> tuple[float, int]:
+    tenths = [[_curve(record) for record in records] for records in runs.values()]
+    mean = {at: fmean(fmean(curve[at] for curve in curves) for curves in tenths) for at in tenths[0][0]}
+    epoch = max(mean, key=lambda at: (mean[at], -at))
+    return mean[epoch], epoch
+
+
+def _curve(record: RunRecord) -> dict[int, float]:
+    return {int(line["epoch"]): float(line[MAIN]) for line in record.epochs if MAIN in line}
