@@ -307,6 +307,7 @@ def _measured() -> list[Run]:
             "final": record.final,
             **{key: record.last(key) for key in ("tnr", "tnr_uniform", "inf")},
             "epochs": cell["epochs"],
+            "settings": cell["sampler_settings"],
             "seen": seen,
             LEAKY: max(seen.values()),
         }
@@ -324,7 +325,7 @@ def _check_alike(runs: Sequence[Run]) -> None:
         if len(values) != 1:
             raise SystemExit(f"the records mix runs with different {what}; make them anew")
     for label, own in _by_label(runs).items():
-        if len({json.dumps(run["spec"]["sampler"], sort_keys=True) for run in own}) != 1:
+        if len({json.dumps(run["settings"], sort_keys=True) for run in own}) != 1:
             raise SystemExit(f"the records of {label} mix different settings of the sampler; make them anew")
 
 
