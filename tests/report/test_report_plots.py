@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from itertools import pairwise
 
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 from report_runs import run, three_samplers
 
-from bayesneg.report import plots
+from bayesneg.report import canvas, plots
 from bayesneg.report.runs import Group, group
 
 GROUPS = group(three_samplers())
@@ -75,6 +79,27 @@ def test_labels_are_moved_apart_and_no_further_than_needed() -> None:
     centres = plots._spread([0.1, 0.5, 0.5, 0.52], [0.1] * 4)
     assert np.diff(centres).min() >= 0.1 - 1e-12
     assert centres[0] == 0.1
+
+
+def test_names_that_fit_stay_within_the_axes():
+    centres = plots._spread([0.97, 0.98, 0.99], [0.2] * 3)
+    assert np.allclose(centres, [0.5, 0.7, 0.9])
+    assert np.allclose(plots._spread([0.0, 0.0], [0.2] * 2), [0.1, 0.3])
+
+
+def test_a_figure_with_many_long_names_is_made_as_high_as_they_are():
+    names = [f"BNS (likelihood=mixture, candidates={m})" for m in range(20)]
+    with canvas._settings("many"):
+        figure = Figure(figsize=(5.6, 3.3), layout="constrained")
+        axes = figure.subplots()
+        axes.plot([0, 1], [0, 1])
+        plots.label_ends(axes, [plots.EndLabel(1.0, place / 20, name, "black") for place, name in enumerate(names)])
+        FigureCanvasAgg(figure).draw()
+        boxes = sorted((Text.get_window_extent(text) for text in axes.texts), key=lambda box: box.y0)
+    assert len(boxes) == 20
+    assert all(below.y1 <= above.y0 + 1 for below, above in pairwise(boxes)), "no two names overlap"
+    assert boxes[0].y0 >= 0
+    assert boxes[-1].y1 <= figure.bbox.height
 
 
 def test_early_epochs_far_off_leave_the_frame() -> None:

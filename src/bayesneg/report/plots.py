@@ -229,16 +229,27 @@ def look(place: int) -> dict[str, Any]:
     }
 
 
+LINE = 0.205  # inches that a line of a name takes
+MARGINS = 0.75  # inches above and below the axes
+
+
 def _wrapped(name: str, width: int = 22) -> str:
     return "\n".join(textwrap.wrap(name, width, max_lines=4, placeholder="…"))
 
 
 def label_ends(axes: Axes, labels: Sequence[EndLabel]) -> None:
-    """Write each name to the right of its line's end, moved up or down until no two overlap."""
+    """Write each name to the right of its line's end, moved up or down until no two overlap.
+
+    A figure too low for all the names is made higher.
+    """
     axes.autoscale_view()
     in_axes = axes.transScale + axes.transLimits  # linear or logarithmic
     ordered = sorted(labels, key=lambda label: label.y)
-    heights = [0.08 * (1 + _wrapped(label.name).count("\n")) for label in ordered]  # in axes' heights
+    rows = [1 + _wrapped(label.name).count("\n") for label in ordered]
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    figure.set_figheight(max(figure.get_figheight(), sum(rows) * LINE + MARGINS))
+    heights = [own * LINE / (figure.get_figheight() - MARGINS) for own in rows]  # in axes' heights
     centres = _spread([float(in_axes.transform((label.x, label.y))[1]) for label in ordered], heights)
     for label, centre in zip(ordered, centres, strict=True):
         line = {"arrowstyle": "-", "color": label.colour, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 3}
@@ -257,7 +268,8 @@ def label_ends(axes: Axes, labels: Sequence[EndLabel]) -> None:
 def _spread(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:
     """Centres close to ``wanted`` (ascending) at which labels of these heights do not overlap.
 
-    Pushing up only and pushing down only both leave room; so does the mean of the two, which moves less.
+    Pushing up only and pushing down only both leave room; so does the mean of the two, which moves less. Labels that
+    fit stay within the axes.
     """
     rooms = [(a + b) / 2 for a, b in pairwise(heights)]
     up, down = list(wanted), list(wanted)
@@ -265,4 +277,8 @@ def _spread(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:
         up[place + 1] = max(up[place + 1], up[place] + room)
     for place, room in reversed(list(enumerate(rooms))):
         down[place] = min(down[place], down[place + 1] - room)
-    return [(a + b) / 2 for a, b in zip(up, down, strict=True)]
+    centres = [(a + b) / 2 for a, b in zip(up, down, strict=True)]
+    if not centres:
+        return []
+    beyond = max(0.0, centres[-1] + heights[-1] / 2 - 1.0) or min(0.0, centres[0] - heights[0] / 2)
+    return [centre - beyond for centre in centres] if sum(heights) <= 1.0 + 1e-9 else centres
