@@ -14,7 +14,7 @@ from bayesneg.cli.groups import command
 from bayesneg.cli.interrupt import resumable, say_interrupted
 from bayesneg.cli.output import say, show_json
 from bayesneg.cli.tables import show_comparison, show_quality, show_run
-from bayesneg.cli.tuning import present, train_command, unusual
+from bayesneg.cli.tuning import present, train_command
 from bayesneg.errors import InputError
 
 TRIALS: Final = 25  # of a search
@@ -165,6 +165,7 @@ def compare(
         build_model,
         parse_samplers,
         sort_settings,
+        unusual,
         with_device,
     )
     from bayesneg.experiments.tune import tune as search

@@ -11,7 +11,6 @@ from typing import Any, Final
 from bayesneg.cli.options import Reading, Splitting
 from bayesneg.cli.output import say, show_json, show_table
 from bayesneg.cli.tables import show_comparison
-from bayesneg.interfaces import Model
 from bayesneg.report.names import number
 from bayesneg.runs.folder import write_json
 from bayesneg.runs.tuning import Tuning
@@ -58,12 +57,6 @@ def train_command(
     parts += [] if epochs is None else ["--epochs", str(epochs)]
     parts += [] if evaluate_every == 1 else ["--evaluate-every", str(evaluate_every)]  # it decides the best epoch
     return shlex.join([*parts, "--out", "runs/recommended"])
-
-
-def unusual(settings: Model) -> dict[str, Any]:
-    """Those settings of a model that differ from their defaults."""
-    own = {item.name: (getattr(settings, item.name), item.default) for item in fields(settings)}  # type: ignore[arg-type]
-    return {name: value for name, (value, usual) in own.items() if value != usual}
 
 
 def _given(options: Reading | Splitting) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from bayesneg.data.splits import Split
@@ -228,6 +228,16 @@ def build_baselines(specs: Mapping[str, tuple[str, Settings]]) -> dict[str, Base
     """What :func:`baseline_specs` found, built."""
     built = {label: build_model(name, settings) for label, (name, settings) in specs.items()}
     return {label: model for label, model in built.items() if isinstance(model, Baseline)}
+
+
+def unusual(model: Model) -> dict[str, Any]:
+    """Those settings of a model that differ from their defaults.
+
+    >>> unusual(build_model("ease", {"l2": "200"}))
+    {'l2': 200.0}
+    """
+    own = {item.name: (getattr(model, item.name), item.default) for item in fields(model)}  # type: ignore[arg-type]
+    return {name: value for name, (value, usual) in own.items() if value != usual}
 
 
 def with_device(settings: Settings, model: str, device: str | None) -> Settings:
