@@ -68,16 +68,22 @@ def test_killed_at_a_random_moment_and_started_again_it_gives_the_same_table(fin
         assert (tmp_path / name).read_bytes() == (finished / "out" / name).read_bytes()
 
 
-def test_ctrl_c_says_what_is_kept_and_how_to_go_on(finished, tmp_path):
-    command = reproducing(finished, tmp_path, jobs=1)
-    process = subprocess.Popen([*command, "--epochs", "60"], stderr=subprocess.PIPE, text=True)
+def interrupted(command: list[str], records: Path) -> tuple[int, str]:
+    """The exit code of a sweep stopped by Ctrl-C once it keeps records, and what it said."""
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 60
-    while not (tmp_path / "records.jsonl").exists():
+    while not records.exists():
         assert time.monotonic() < until
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
+    return process.returncode, said
+
+
+def test_ctrl_c_says_what_is_kept_and_how_to_go_on(finished, tmp_path):
+    command = reproducing(finished, tmp_path, jobs=1)
+    code, said = interrupted([*command, "--epochs", "60"], tmp_path / "records.jsonl")
+    assert code == 130
     assert f"{tmp_path} keeps the finished cells, go on with the same command" in said
     assert "Traceback" not in said
     assert not (tmp_path / "three.md").exists()
@@ -121,13 +127,7 @@ def test_a_mistake_is_one_sentence_before_any_work(capsys, tmp_path, monkeypatch
 
 def test_without_resume_ctrl_c_says_how_what_is_kept_is_not_run_again(finished, tmp_path):
     command = [*reproducing(finished, tmp_path, jobs=1), "--epochs", "60", "--no-resume"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + 60
-    while not (tmp_path / "records.jsonl").exists():
-        assert time.monotonic() < until
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = interrupted(command, tmp_path / "records.jsonl")
     assert "go on with the same command without --no-resume" in said
 
 

@@ -73,6 +73,7 @@ def tune(
     families = [family(spec, hidden) for spec in _with_plain(specs)]
     _check_trials(trials, families)
     _check_counts(seeds=seeds, epochs=epochs, evaluate_every=evaluate_every, jobs=1 if jobs is None else jobs)
+    rivals = _rivals(baselines or {}, as_given, hidden, seed)  # before the long part: what cannot be built says so now
     folder = None if out is None else Path(out)
     plan = _plan(hidden, families, built, epochs=epochs, evaluate_every=evaluate_every, seed=seed)
     with opened(folder, plan, resume=resume) as study, search_bar(progress, trials) as bar:
@@ -81,7 +82,6 @@ def tune(
     if not best:
         raise BayesnegError(f"no trial came to its end; the first: {done[0].label}: {done[0].why}")
     finalists = {PLAIN.label: PLAIN} | {trial.label: SamplerSpec.parse(trial.sampler) for trial in best.values()}
-    rivals = _rivals(baselines or {}, as_given, hidden, seed)
     records = compare(
         split,
         {label: spec.build(split) for label, spec in finalists.items()},
@@ -131,9 +131,8 @@ def _rivals(
         if len(tried) > 1:
             baseline = max(tried, key=lambda one: _judged(one, hidden, seed))
             label = labelled(label, {key: f"{getattr(baseline, key):g}"})
-        if label in found:
-            raise InputError(f"baselines has {label} twice once it is tuned; give it once")
-        found[label] = baseline
+        if found.setdefault(label, baseline) != baseline:
+            raise InputError(f"baselines has {label} twice once it is tuned; give them other labels")
     return found
 
 

@@ -25,6 +25,8 @@ from bayesneg.runs.record import RunRecord
 COLOURS = ("#0072B2", "#BF4B00", "#007A5A", "#AA4499", "#000000", "#8A6100", "#882255")  # readable as text
 DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (9, 2)))  # 7 and 5 are coprime
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+LINE = 0.205  # inches that a line of a name takes
+MARGINS = 0.75  # inches above and below the axes
 
 
 @dataclass(frozen=True)
@@ -227,10 +229,6 @@ def look(place: int) -> dict[str, Any]:
         "marker": marker(place),
         "markersize": 4.5,
     }
-
-
-LINE = 0.205  # inches that a line of a name takes
-MARGINS = 0.75  # inches above and below the axes
 
 
 def _wrapped(name: str, width: int = 22) -> str:
