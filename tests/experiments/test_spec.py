@@ -15,6 +15,7 @@ from bayesneg.experiments.spec import (
     SAMPLERS,
     SamplerSpec,
     build_model,
+    parse_priors,
     parse_samplers,
     sort_settings,
     with_device,
@@ -129,6 +130,13 @@ def test_a_model_that_needs_torch_says_so_before_any_data_is_read(monkeypatch):
             error.value
         )
     assert build_model("mf", {}) == bn.MF()
+
+
+def test_settings_keep_the_order_in_which_they_were_given():
+    given = ["hidden=0.5", "item_model=ease", "l2=100", "strength=2"]
+    for parts in (given, given[::-1]):  # an order by hash is at most one of the two
+        (found,) = parse_priors(":".join(["learned", *parts])).values()
+        assert list(found) == ["prior", *(part.partition("=")[0] for part in parts)]
 
 
 def test_every_setting_is_explained():
