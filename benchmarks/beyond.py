@@ -5,25 +5,29 @@
     BAYESNEG_DATA=… python benchmarks/beyond.py final  ml-100k mf [--jobs 2] [--seeds 10]
     BAYESNEG_DATA=… python benchmarks/beyond.py curve  ml-100k mf [--jobs 2] [--seeds 3]
     BAYESNEG_DATA=… python benchmarks/beyond.py sizes  ml-100k mf [--jobs 2] [--seeds 3]
-    python benchmarks/beyond.py search ml-1m lightgcn --pack FOLDER     (for sweep.py run on another machine)
 
-``search`` trains every setting of the grid on nine tenths of the training part and judges it on the tenth: the test
-labels are not in that split. ``finalists`` trains the best four there, and EASE, on two other tenths as well. ``final``
-takes the setting and the epoch that were best there, trains on the whole training part with ten seeds and looks at the
-test labels; beside it stand the baselines, EASE with every l2, so that it can be compared with the one chosen on
-validation and with the one that is best in hindsight. ``curve`` trains with more and more candidates, by the chosen
-prior and by the paper's. ``sizes`` trains with less and less data, beside EASE. Records go to results/beyond/; a part
-that is interrupted goes on where it was. beyond_page.py writes docs/beyond.md from them.
+On a machine that has torch but cannot read tables, with the data packed here:
+
+    BAYESNEG_DATA=… python benchmarks/beyond.py search ml-1m lightgcn --pack data.npz
+    python benchmarks/beyond.py search ml-1m lightgcn --arrays data.npz --jobs 6
+
+``search`` trains every setting of the plan on nine tenths of the training part and judges it on the tenth: the test
+labels are not in that split. ``finalists`` trains the best four, and EASE, with other tenths held out as well.
+``final`` takes the setting and the epoch that were best there, trains on the whole training part with ten seeds and
+looks at the test labels; beside it stand the baselines, EASE with every l2, so that it can be compared with the one
+chosen on validation and with the one that is best in hindsight. ``curve`` trains with more and more candidates, by the
+chosen prior and by the paper's. ``sizes`` trains with less and less data, beside EASE. Records go to results/beyond/; a
+part that is interrupted goes on where it was. beyond_page.py writes docs/beyond.md from them.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from bayesneg.experiments.cells import Cell, View
@@ -31,25 +35,56 @@ from bayesneg.experiments.datasets import TENTHS, Source, pack
 from bayesneg.experiments.sweep import sweep
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
-from choosing import Choice, Setting, chosen, finalists
+from choosing import Choice, Setting, Tenths, chosen, finalists
 
 RESULTS: Final = Path(__file__).parent / "results" / "beyond"
-EPOCHS: Final = {"mf": 100, "lightgcn": 45}
 EVERY: Final = 5  # epochs between two looks at validation
-MODELS: Final[Mapping[tuple[str, str], dict[str, Any]]] = {("ml-1m", "lightgcn"): {"batch_size": 1024}}
-CDF: Final = {"ml-1m": {"cdf": "refreshed"}}  # on MF; exact F takes four times as long there
 L2: Final = (100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0)
 CURVE: Final = (2, 5, 10, 20, 50)  # candidates
 SIZES: Final = (20, 40, 60, 80, 100)  # per cent of the training part
-RINGS: Final[Mapping[str, list[dict[str, Any]]]] = {
-    "mf": [{"dim": 64}, {"dim": 128}]
-    + [
+
+Settings = dict[str, Any]
+LEARNED: Final[Settings] = {"prior": "learned", "likelihood": "mixture"}
+MIDDLE: Final[Settings] = {**LEARNED, "candidates": 10, "weight": 10.0}
+
+
+class Plan(NamedTuple):
+    """What is tried on a dataset with a model, and for how long."""
+
+    epochs: int
+    samplers: Sequence[Settings]  # with the model as it is
+    models: Sequence[Settings]  # with the middle sampler
+    tenths: Tenths = Tenths()
+    of_sampler: Mapping[str, Any] = MappingProxyType({})  # what all have
+    of_model: Mapping[str, Any] = MappingProxyType({})
+
+
+def steep(dims: Iterable[int], penalties: Iterable[float]) -> list[Settings]:
+    """MF that learns twice as fast and forgets more."""
+    return [
         {"dim": dim, "learning_rate": 0.02, "regularization": penalty, "init_scale": 0.1}
-        for dim, penalty in product((64, 128), (0.01, 0.02, 0.03))
-    ],
-    "lightgcn": [{"dim": 64}, {"regularization": 5e-6}, {"regularization": 2e-5}],
+        for dim, penalty in product(dims, penalties)
+    ]
+
+
+FEW: Final = [MIDDLE, {**MIDDLE, "candidates": 20}, {**MIDDLE, "likelihood": "paper"}]
+ONE_CHANGED: Final[list[Settings]] = [
+    {"hidden": 0.25}, {"strength": 0.5}, {"strength": 2.0}, {"l2": 200.0}, {"l2": 800.0},
+    {"likelihood": "empirical"}, {"likelihood": "paper"},
+]  # fmt: skip
+GRAPH: Final[list[Settings]] = [{"dim": 64}, {"regularization": 5e-6}, {"regularization": 2e-5}]
+REFRESHED: Final = {"cdf": "refreshed"}  # exact F takes four times as long on many pairs
+PLANS: Final[Mapping[tuple[str, str], Plan]] = {
+    ("ml-100k", "mf"): Plan(
+        100,
+        [{**LEARNED, "candidates": m, "weight": w} for m, w in product((5, 10, 20), (5.0, 10.0, 20.0))]
+        + [{**MIDDLE, **other} for other in ONE_CHANGED],
+        [{"dim": 64}, {"dim": 128}, *steep((64, 128), (0.01, 0.02, 0.03))],
+    ),
+    ("ml-100k", "lightgcn"): Plan(45, [*FEW, {**MIDDLE, "likelihood": "empirical"}], GRAPH),
+    ("ml-1m", "mf"): Plan(50, FEW, [{"dim": 128}, *steep((64, 128), (0.01, 0.02, 0.03))], of_sampler=REFRESHED),
+    ("ml-1m", "lightgcn"): Plan(45, FEW, GRAPH, of_model={"batch_size": 1024}),
 }
-DATASETS: Final = ("ml-100k", "ml-1m")
 
 
 class Row(NamedTuple):
@@ -61,30 +96,21 @@ class Row(NamedTuple):
     epochs: int
 
 
+def plan_of(dataset: str, model: str) -> Plan:
+    """Of a dataset, or of a share of it."""
+    return PLANS[dataset.partition("@")[0], model]
+
+
 def row(label: str, dataset: str, model: str, setting: Setting, epochs: int) -> Row:
     """A row with what its dataset and model ask for."""
-    whole = dataset.partition("@")[0]
-    of_sampler = {**(CDF.get(whole, {}) if model == "mf" else {}), **setting[0]}
-    return Row(label, dataset, (of_sampler, {**MODELS.get((whole, model), {}), **setting[1]}), epochs)
+    plan = plan_of(dataset, model)
+    return Row(label, dataset, ({**plan.of_sampler, **setting[0]}, {**plan.of_model, **setting[1]}), epochs)
 
 
 def grid(dataset: str, model: str) -> list[Setting]:
-    """What is tried: samplers with the model's own settings, then the middle one with other settings of the model.
-
-    On the smallest study every m is tried with every λ, and then one thing changed at a time; elsewhere the middle.
-    """
-    base = {"prior": "learned", "likelihood": "mixture"}
-    middle = {**base, "candidates": 10, "weight": 10.0}
-    found: list[Setting] = []
-    if (dataset, model) == ("ml-100k", "mf"):
-        found += [({**base, "candidates": m, "weight": w}, {}) for m, w in product((5, 10, 20), (5.0, 10.0, 20.0))]
-        others: tuple[dict[str, Any], ...] = ({"hidden": 0.25}, {"strength": 0.5}, {"strength": 2.0})
-        found += [({**middle, **other}, {}) for other in (*others, {"l2": 200.0}, {"l2": 800.0})]
-        found += [({**middle, "likelihood": "empirical"}, {})]
-    else:
-        found += [(dict(middle), {}), ({**middle, "candidates": 20}, {})]
-    found += [({**middle, "likelihood": "paper"}, {})]
-    return found + [(dict(middle), ring) for ring in RINGS[model]]
+    """What is tried: samplers with the model as it is, then the middle one with other settings of the model."""
+    plan = plan_of(dataset, model)
+    return [(dict(one), {}) for one in plan.samplers] + [(dict(MIDDLE), dict(one)) for one in plan.models]
 
 
 def written(settings: Mapping[str, Any]) -> str:
@@ -96,13 +122,13 @@ def written(settings: Mapping[str, Any]) -> str:
 
 def searched(dataset: str, model: str) -> list[Row]:
     settings = [*grid(dataset, model), ({}, {})]  # the last is the paper's
-    return [row(written(one[0] | one[1]), dataset, model, one, EPOCHS[model]) for one in settings]
+    return [row(written(one[0] | one[1]), dataset, model, one, plan_of(dataset, model).epochs) for one in settings]
 
 
 def final(dataset: str, model: str, choice: Choice) -> list[Row]:
     return [
         row("chosen on validation", dataset, model, choice.setting, choice.epoch),
-        row("the paper's BNS", dataset, model, ({}, {}), EPOCHS[model]),
+        row("the paper's BNS", dataset, model, ({}, {}), plan_of(dataset, model).epochs),
     ]
 
 
@@ -162,17 +188,13 @@ def solved(source: Source, dataset: str, view: View, *others: str) -> list[Cell]
 
 def planned(part: str, source: Source, dataset: str, model: str, seeds: int | None) -> list[Cell]:
     """The cells of a part; an error where an earlier part is missing."""
+    tenths = plan_of(dataset, model).tenths
     if part == "search":
-        return cells_of(source, model, "blind", searched(dataset, model), 1) + solved(source, dataset, "blind")
+        return _on(tenths.first, source, model, searched(dataset, model), dataset)
     found = list(ledger.read(records_of(dataset, model)).values())
     if part == "finalists":
-        best = _judged_again(found, dataset, model)
-        return [
-            cell
-            for view in TENTHS
-            for cell in (*cells_of(source, model, view, best, 1), *solved(source, dataset, view))
-        ]
-    choice = chosen(found)
+        return _on(tenths.all, source, model, _judged_again(found, dataset, model), dataset)
+    choice = chosen(found, tenths)
     if part == "final":
         judged = cells_of(source, model, "last", final(dataset, model, choice), seeds or 10)
         return solved(source, dataset, "last", "item-knn", "popularity") + judged
@@ -184,11 +206,19 @@ def planned(part: str, source: Source, dataset: str, model: str, seeds: int | No
     return baselines + cells_of(source, model, "last", thinned, seeds or 3)
 
 
+def _on(views: Iterable[View], source: Source, model: str, rows: Sequence[Row], dataset: str) -> list[Cell]:
+    """Rows, and EASE, on several tenths."""
+    return [
+        cell for view in views for cell in (*solved(source, dataset, view), *cells_of(source, model, view, rows, 1))
+    ]
+
+
 def _judged_again(found: Sequence[Entry], dataset: str, model: str) -> list[Row]:
-    best = finalists(found)
+    plan = plan_of(dataset, model)
+    best = finalists(found, plan.tenths)
     if not best:
         raise SystemExit("nothing has been searched yet; run `beyond.py search` first")
-    return [row(written(one.setting[0] | one.setting[1]), dataset, model, one.setting, EPOCHS[model]) for one in best]
+    return [row(written(one.setting[0] | one.setting[1]), dataset, model, one.setting, plan.epochs) for one in best]
 
 
 def records_of(dataset: str, model: str) -> Path:
@@ -198,21 +228,20 @@ def records_of(dataset: str, model: str) -> Path:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=("search", "finalists", "final", "curve", "sizes"))
-    parser.add_argument("dataset", choices=DATASETS)
-    parser.add_argument("model", choices=EPOCHS)
+    parser.add_argument("dataset", choices=sorted({dataset for dataset, _ in PLANS}))
+    parser.add_argument("model", choices=sorted({model for _, model in PLANS}))
     parser.add_argument("--seeds", type=int, help="of final (10), curve and sizes (3)")
     parser.add_argument("--jobs", type=int, default=1, help="cells at a time")
-    parser.add_argument("--pack", type=Path, metavar="FOLDER", help="run nothing; write the cells for sweep.py run")
+    parser.add_argument("--pack", type=Path, metavar="FILE", help="run nothing; write the data there for --arrays")
+    parser.add_argument("--arrays", type=Path, metavar="FILE", help="read the data from there")
     given = parser.parse_args()
     if given.seeds is not None and given.part in ("search", "finalists"):
         parser.error(f"{given.part} takes one seed on each tenth; drop --seeds")
-    source = Source()
-    cells = planned(given.part, source, given.dataset, given.model, given.seeds)
+    source = Source(arrays=given.arrays)
     if given.pack is not None:
-        given.pack.mkdir(parents=True, exist_ok=True)
-        (given.pack / "cells.jsonl").write_text("".join(json.dumps(cell.to_dict()) + "\n" for cell in cells))
-        pack(source, [given.dataset], given.pack / "data.npz")
+        pack(source, [given.dataset], given.pack)
         return
+    cells = planned(given.part, source, given.dataset, given.model, given.seeds)
     failures = sweep(cells, records_of(given.dataset, given.model), source, jobs=given.jobs)
     for failure in failures:
         print(f"failed: {failure}", file=sys.stderr)

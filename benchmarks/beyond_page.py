@@ -23,8 +23,8 @@ from bayesneg.report.plots import look
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
-from beyond import CURVE, L2, RESULTS, Row, curve, final, sizes, written
-from choosing import MAIN, Choice, Setting, chosen, is_settled, setting_of, tried
+from beyond import CURVE, L2, RESULTS, Row, curve, final, plan_of, sizes, written
+from choosing import MAIN, Choice, Setting, Tenths, chosen, is_settled, setting_of, tried
 from pages import HOME, keep, only_check
 
 if TYPE_CHECKING:
@@ -56,9 +56,13 @@ class Study:
     def name(self) -> str:
         return f"{self.dataset}-{self.model}"
 
+    @property
+    def tenths(self) -> Tenths:
+        return plan_of(self.dataset, self.model).tenths
+
     @cached_property
     def choice(self) -> Choice | None:
-        return chosen(self.found) if is_settled(self.found) else None
+        return chosen(self.found, self.tenths) if is_settled(self.found, self.tenths) else None
 
     def of(self, row: Row) -> list[RunRecord]:
         """The runs of a row on test labels, whatever they were called when they were made."""
@@ -100,8 +104,8 @@ def page(found: Sequence[Study]) -> str:
         "# Beyond the paper",
         "Written by `python benchmarks/beyond_page.py` from the records in `benchmarks/results/beyond/`; `--check` "
         "tells whether it is current. `benchmarks/beyond.py` makes the records. Settings and epoch are chosen in "
-        "splits that have no test labels in them: each setting is judged on a tenth of the training part, the best "
-        "four, and EASE, on two other random tenths as well. Test labels stand in the tables of the final runs, of "
+        "splits that have no test labels in them: each setting is judged on random tenths of the training part, the "
+        "best four, and EASE, on more of them. Test labels stand in the tables of the final runs, of "
         "more candidates and of less data, and choose nothing. Where a wider grid was searched after final runs of "
         "another setting had been made, those stay in the table.",
     ]

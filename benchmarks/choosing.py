@@ -1,7 +1,7 @@
 """How beyond.py chooses a setting from records alone: on validation, never by a test label.
 
-Every setting is judged on one tenth of the training part; the best few, and EASE with every l2, on two other random
-tenths as well. The best mean over the three tenths is chosen, with the epoch that has it.
+Every setting is judged on a few random tenths of the training part, the best of them, and EASE with every l2, on more.
+The best mean over these is chosen, with the epoch that has it.
 """
 
 from __future__ import annotations
@@ -11,16 +11,31 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import Any, Final, NamedTuple
 
+from bayesneg.experiments.cells import View
 from bayesneg.experiments.datasets import TENTHS
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
 
 MAIN: Final = "ndcg@20"
 FINALISTS: Final = 4  # settings that are judged on the other tenths too
-FIRST: Final = next(iter(TENTHS))
 
 Setting = tuple[dict[str, Any], dict[str, Any]]  # of the sampler, of the model
 Runs = dict[str, list[RunRecord]]  # tenth → runs judged on it, the first seed first
+
+
+class Tenths(NamedTuple):
+    """How many tenths of the training part are held out in turn."""
+
+    searched: int = 1  # for every setting
+    final: int = 3  # for the finalists and EASE
+
+    @property
+    def first(self) -> list[View]:
+        return list(TENTHS)[: self.searched]
+
+    @property
+    def all(self) -> list[View]:
+        return list(TENTHS)[: self.final]
 
 
 class Tried(NamedTuple):
@@ -34,14 +49,14 @@ class Tried(NamedTuple):
         """The highest mean over the tenths (each the mean of its runs), and the first epoch that has it."""
         return _best(self.runs)
 
-    @property
-    def at_first(self) -> float:
-        """On the tenth that every setting was judged on, with one seed."""
-        return _best({FIRST: self.runs[FIRST][:1]})[0] if FIRST in self.runs else float("-inf")
+    def on(self, views: Sequence[View]) -> float:
+        """The highest mean over some tenths, with one seed; −∞ where one of them is missing."""
+        if not self.has(views):
+            return float("-inf")
+        return _best({view: self.runs[view][:1] for view in views})[0]
 
-    @property
-    def is_complete(self) -> bool:
-        return set(TENTHS) <= set(self.runs)
+    def has(self, views: Sequence[View]) -> bool:
+        return set(views) <= set(self.runs)
 
 
 class Choice(NamedTuple):
@@ -64,28 +79,28 @@ def tried(found: Iterable[Entry], *, kind: str = "") -> list[Tried]:
     return list(by_setting.values())
 
 
-def finalists(found: Iterable[Entry]) -> list[Tried]:
-    """The best settings on the first tenth; the paper's own is no candidate."""
-    ours = [one for one in tried(found) if "prior" in one.setting[0]]
-    return sorted(ours, key=lambda one: -one.at_first)[:FINALISTS]
+def finalists(found: Iterable[Entry], tenths: Tenths) -> list[Tried]:
+    """The best settings on the first tenths; the paper's own is no candidate, nor what is missing on one of them."""
+    ours = [one for one in tried(found) if "prior" in one.setting[0] and one.has(tenths.first)]
+    return sorted(ours, key=lambda one: -one.on(tenths.first))[:FINALISTS]
 
 
-def chosen(found: Sequence[Entry]) -> Choice:
+def chosen(found: Sequence[Entry], tenths: Tenths) -> Choice:
     """What was best on validation; an error where not all that it takes has been judged."""
-    best, solved = finalists(found), tried(found, kind="ease")
+    best, solved = finalists(found, tenths), tried(found, kind="ease")
     if not best or not solved:
         raise SystemExit("nothing has been searched yet; run `beyond.py search` first")
-    if not all(one.is_complete for one in (*best, *solved)):
+    if not all(one.has(tenths.all) for one in (*best, *solved)):
         raise SystemExit("not every finalist has been judged on every tenth; run `beyond.py finalists` first")
     winner = max(best, key=lambda one: one.best[0])
     ease = max(solved, key=lambda one: one.best[0])
     return Choice(winner.setting, winner.best[1], float(ease.setting[1]["l2"]))
 
 
-def is_settled(found: Sequence[Entry]) -> bool:
+def is_settled(found: Sequence[Entry], tenths: Tenths) -> bool:
     """Whether :func:`chosen` has an answer."""
     try:
-        chosen(found)
+        chosen(found, tenths)
     except SystemExit:
         return False
     return True

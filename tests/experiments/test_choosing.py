@@ -12,9 +12,18 @@ from bayesneg.runs.record import RunRecord
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import beyond
 import beyond_page
-from choosing import Choice, chosen, is_settled
+import choosing
+from choosing import Choice, Tenths
 
 TENTHS = ("blind", "blind2", "blind3")
+
+
+def chosen(found):
+    return choosing.chosen(found, Tenths(1, 3))
+
+
+def is_settled(found):
+    return choosing.is_settled(found, Tenths(1, 3))
 
 
 def entry(values, *, view="blind", seed=0, sampler="bns", model="mf", label="x", dataset="ml-100k", **settings):
@@ -74,6 +83,16 @@ def test_nothing_is_chosen_before_every_finalist_was_judged_on_every_tenth():
     complete = [*found, *(learned({5: 0.9}, view=view, candidates=10) for view in TENTHS[1:])]
     assert chosen(complete).setting[0]["candidates"] == 10
     assert not is_settled([*complete, *ease(800.0, views=TENTHS[:1])])
+
+
+def test_finalists_are_the_best_on_all_tenths_that_every_setting_is_judged_on():
+    lucky = [learned({5: value}, view=view, candidates=20) for view, value in zip(TENTHS, (0.9, 0.1, 0.1), strict=True)]
+    partly = learned({5: 0.95}, candidates=50)
+    steady = [one for m in range(2, 6) for one in everywhere({5: 0.6}, candidates=m)]
+    found = [*lucky, partly, *steady]
+    named = lambda tenths: {one.setting[0]["candidates"] for one in choosing.finalists(found, tenths)}  # noqa: E731
+    assert {20, 50} < named(Tenths(1, 3))
+    assert named(Tenths(2, 3)) == {2, 3, 4, 5}
 
 
 def test_the_papers_own_setting_is_no_candidate():

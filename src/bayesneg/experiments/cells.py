@@ -16,7 +16,10 @@ from bayesneg.interfaces import RuleSampler
 from bayesneg.runs.record import RunRecord, describe
 from bayesneg.training import fit
 
-View = Literal["last", "best", "blind", "blind2", "blind3"]
+Blind = Literal[
+    "blind", "blind2", "blind3", "blind4", "blind5", "blind6", "blind7", "blind8", "blind9", "blind10"
+]  # fmt: skip
+View = Literal["last", "best"] | Blind
 
 
 @dataclass(frozen=True)

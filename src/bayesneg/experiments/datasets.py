@@ -4,7 +4,7 @@ ML-100K is the split that the paper's authors published, where the data folder h
 splits their files come in; everything else is a random 80/20 split of seed 0. The view ``best`` moves a tenth of the
 training part into validation, so that an epoch can be chosen without looking at the test part; the view ``last`` trains
 on all of it, as the paper does. The view ``blind`` is for choosing settings: trained as ``best``, judged on validation,
-without the test labels; ``blind2`` and ``blind3`` hold out another random tenth each. ``ml-100k@50`` is the same split
+without the test labels; ``blind2`` to ``blind10`` hold out another random tenth each. ``ml-100k@50`` is the same split
 with half of its training part, drawn at random.
 """
 
@@ -14,19 +14,19 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 import numpy as np
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split, carve_validation, split
 from bayesneg.errors import InputError
-from bayesneg.experiments.cells import View
+from bayesneg.experiments.cells import Blind, View
 from bayesneg.seeding import stream
 
 TEST_SHARE: Final = 0.2
 VALIDATION_SHARE: Final = 0.1
-TENTHS: Final[Mapping[View, int]] = {"blind": 0, "blind2": 1, "blind3": 2}  # seeds by which a tenth is held out
+TENTHS: Final[Mapping[View, int]] = {view: seed for seed, view in enumerate(get_args(Blind))}  # what it is drawn with
 COME_SPLIT: Final = ("gowalla", "yelp2018")  # as train.txt and test.txt
 AUTHORS_SPLIT: Final = "bns-100k-split"  # folder of the authors' files, beside ml-100k
 
