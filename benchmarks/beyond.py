@@ -81,7 +81,12 @@ PLANS: Final[Mapping[tuple[str, str], Plan]] = {
         + [{**MIDDLE, **other} for other in ONE_CHANGED],
         [{"dim": 64}, {"dim": 128}, *steep((64, 128), (0.01, 0.02, 0.03))],
     ),
-    ("ml-100k", "lightgcn"): Plan(45, [*FEW, {**MIDDLE, "likelihood": "empirical"}], GRAPH),
+    ("ml-100k", "lightgcn"): Plan(
+        45,
+        [*FEW, {**MIDDLE, "candidates": 50}, {**MIDDLE, "weight": 20.0}, {**MIDDLE, "likelihood": "empirical"}],
+        GRAPH,
+        Tenths(3, 10),
+    ),
     ("ml-1m", "mf"): Plan(50, FEW, [{"dim": 128}, *steep((64, 128), (0.01, 0.02, 0.03))], of_sampler=REFRESHED),
     ("ml-1m", "lightgcn"): Plan(45, FEW, GRAPH, of_model={"batch_size": 1024}),
 }
