@@ -1,12 +1,14 @@
 """docs/audit-kuairec.md and its figures, from results/audit_kuairec.jsonl alone.
 
 python benchmarks/audit_page.py            write the page and docs/images/audit/*.svg
-python benchmarks/audit_page.py --check    exit 1 if the page is not what the records give
+python benchmarks/audit_page.py --check    exit 1 if the page or a picture is not what the records give
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 from typing import Final
 
 from bayesneg.evaluation.picks import RELIABILITY
@@ -30,7 +32,7 @@ from bayesneg.report.runs import Group
 from bayesneg.report.summary import Estimate, final_estimate
 from bayesneg.runs import ledger
 from bayesneg.runs.record import is_number
-from pages import HOME, keep, only_check
+from pages import HOME, keep, keep_pictures, only_check
 
 RECORDS: Final = HOME / "benchmarks" / "results" / "audit_kuairec.jsonl"
 PAGE: Final = HOME / "docs" / "audit-kuairec.md"
@@ -41,8 +43,7 @@ FEWEST: Final = 30  # beliefs that a bin needs to be shown
 def main() -> None:
     check = only_check(__doc__)
     found = audited([entry.record for entry in ledger.read(RECORDS).values()])
-    if not check:
-        draw(found)
+    keep_pictures(IMAGES, partial(draw, found), check=check)
     keep(PAGE, document(found), check=check)
 
 
@@ -140,14 +141,13 @@ def _text(value: Estimate) -> str:
     return f"{number(value.mean)} ± {number(value.half_width)}" if value.has_interval else number(value.mean)
 
 
-def draw(found: Sequence[Study]) -> None:
+def draw(found: Sequence[Study], folder: Path) -> None:
     """Two figures of the page, as SVG."""
     from bayesneg.report import audit_plots
 
-    IMAGES.mkdir(parents=True, exist_ok=True)
     reliability = audit_plots.reliability(found[1].groups, RELIABILITY["picked"], prefix="reliability")
     for name, drawing in (("across", audit_plots.across(found, prefix="across")), ("reliability", reliability)):
-        (IMAGES / f"{name}.svg").write_text(drawing + "\n", encoding="utf-8")
+        (folder / f"{name}.svg").write_text(drawing + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """docs/beyond.md and its figures from the records in results/beyond/ alone.
 
 python benchmarks/beyond_page.py            write the page and docs/images/beyond/*.svg
-python benchmarks/beyond_page.py --check    exit 1 if the page is not what the records give
+python benchmarks/beyond_page.py --check    exit 1 if the page or a picture is not what the records give
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -25,7 +26,7 @@ from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
 from beyond import CURVE, L2, RESULTS, Row, curve, final, plan_of, sizes, written
 from choosing import MAIN, Choice, Setting, Tenths, chosen, is_settled, setting_of, tried
-from pages import HOME, keep, only_check
+from pages import HOME, keep, keep_pictures, only_check
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,8 +40,7 @@ PUBLISHED: Final = ("RNS", "PNS", "AOBPR", "DNS", "SRNS", "BNS")  # rows of the 
 def main() -> None:
     check = only_check(__doc__)
     found = studies()
-    if not check:
-        draw(found)
+    keep_pictures(IMAGES, partial(draw, found), check=check)
     keep(PAGE, page(found), check=check)
 
 
@@ -269,13 +269,12 @@ def search(study: Study) -> list[str]:
     return [f"<details><summary>What was tried on validation</summary>\n\n{table}\n\n</details>"]
 
 
-def draw(found: Sequence[Study]) -> None:
+def draw(found: Sequence[Study], folder: Path) -> None:
     """The curves, as SVG."""
-    IMAGES.mkdir(parents=True, exist_ok=True)
     for study in found:
         if rows := study.curves():
             text = canvas.svg(partial(draw_curves, rows), study.name)
-            (IMAGES / f"{study.name}.svg").write_text(text + "\n", encoding="utf-8")
+            (folder / f"{study.name}.svg").write_text(text + "\n", encoding="utf-8")
 
 
 def draw_curves(rows: Mapping[str, Mapping[int, Sequence[RunRecord]]], axes: Axes) -> None:

@@ -1,19 +1,21 @@
 """docs/reproduction.md and its figures, from the records in results/reproduction/ alone.
 
 python benchmarks/reproduction_page.py            write the page and docs/images/reproduction/*.svg
-python benchmarks/reproduction_page.py --check    exit 1 if the page is not what the records give
+python benchmarks/reproduction_page.py --check    exit 1 if the page or a picture is not what the records give
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
 from typing import Final
 
 from bayesneg.lab.document import chapters, document
 from bayesneg.lab.reproduce import DRAWN, THEORY, draw_figure
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
-from pages import HOME, keep, only_check
+from pages import HOME, keep, keep_pictures, only_check
 
 RECORDS: Final = HOME / "benchmarks" / "results" / "reproduction"
 PAGE: Final = HOME / "docs" / "reproduction.md"
@@ -23,20 +25,18 @@ IMAGES: Final = HOME / "docs" / "images" / "reproduction"
 def main() -> None:
     check = only_check(__doc__)
     found = ledger.read(sorted(RECORDS.glob("*.jsonl")))
-    if not check:
-        draw(found)
+    keep_pictures(IMAGES, partial(draw, found), check=check)
     pictures = {path.stem: path.relative_to(PAGE.parent).as_posix() for path in IMAGES.glob("*.svg")}
     keep(PAGE, document(found, pictures), check=check)
 
 
-def draw(found: Mapping[str, Entry]) -> None:
+def draw(found: Mapping[str, Entry], folder: Path) -> None:
     """The figures whose cells are there, as SVG."""
-    IMAGES.mkdir(parents=True, exist_ok=True)
     for name in THEORY:
-        draw_figure(name, None, IMAGES / name, kinds=("svg",))
+        draw_figure(name, None, folder / name, kinds=("svg",))
     for chapter in chapters(found):
         if chapter.name in DRAWN and chapter.studies:
-            draw_figure(chapter.name, chapter.studies[0], IMAGES / chapter.name, kinds=("svg",))
+            draw_figure(chapter.name, chapter.studies[0], folder / chapter.name, kinds=("svg",))
 
 
 if __name__ == "__main__":
