@@ -54,6 +54,7 @@ class Plan(NamedTuple):
     epochs: int
     samplers: Sequence[Settings]  # with the model as it is
     models: Sequence[Settings]  # with the middle sampler
+    both: Sequence[Setting] = ()  # what was better alone, together
     tenths: Tenths = Tenths()
     of_sampler: Mapping[str, Any] = MappingProxyType({})  # what all have
     of_model: Mapping[str, Any] = MappingProxyType({})
@@ -73,6 +74,10 @@ ONE_CHANGED: Final[list[Settings]] = [
     {"likelihood": "empirical"}, {"likelihood": "paper"},
 ]  # fmt: skip
 GRAPH: Final[list[Settings]] = [{"dim": 64}, {"regularization": 5e-6}, {"regularization": 2e-5}]
+MORE: Final[list[Settings]] = [
+    {"candidates": 20}, {"candidates": 20, "weight": 20.0}, {"candidates": 20, "likelihood": "empirical"},
+    {"candidates": 50},
+]  # fmt: skip
 REFRESHED: Final = {"cdf": "refreshed"}  # exact F takes four times as long on many pairs
 PLANS: Final[Mapping[tuple[str, str], Plan]] = {
     ("ml-100k", "mf"): Plan(
@@ -85,10 +90,23 @@ PLANS: Final[Mapping[tuple[str, str], Plan]] = {
         45,
         [*FEW, {**MIDDLE, "candidates": 50}, {**MIDDLE, "weight": 20.0}, {**MIDDLE, "likelihood": "empirical"}],
         GRAPH,
-        Tenths(3, 10),
+        tenths=Tenths(3, 10),
     ),
-    ("ml-1m", "mf"): Plan(50, FEW, [{"dim": 128}, *steep((64, 128), (0.01, 0.02, 0.03))], of_sampler=REFRESHED),
-    ("ml-1m", "lightgcn"): Plan(45, FEW, GRAPH, of_model={"batch_size": 1024}),
+    ("ml-1m", "mf"): Plan(
+        50,
+        FEW,
+        [{"dim": 128}, *steep((64, 128), (0.01, 0.02, 0.03)), *steep((256,), (0.02,))],
+        [({**MIDDLE, **more}, steep((128,), (0.02,))[0]) for more in MORE]
+        + [({**MIDDLE, "candidates": 20}, steep((256,), (0.02,))[0])],
+        of_sampler=REFRESHED,
+    ),
+    ("ml-1m", "lightgcn"): Plan(
+        45,
+        FEW,
+        [*GRAPH, {"dim": 128}],
+        [({**MIDDLE, **more}, {"dim": 64}) for more in MORE[:3]],
+        of_model={"batch_size": 1024},
+    ),
 }
 
 
@@ -113,9 +131,11 @@ def row(label: str, dataset: str, model: str, setting: Setting, epochs: int) -> 
 
 
 def grid(dataset: str, model: str) -> list[Setting]:
-    """What is tried: samplers with the model as it is, then the middle one with other settings of the model."""
+    """What is tried: samplers with the model as it is, the middle one with other settings of the model, then both."""
     plan = plan_of(dataset, model)
-    return [(dict(one), {}) for one in plan.samplers] + [(dict(MIDDLE), dict(one)) for one in plan.models]
+    return (
+        [(dict(one), {}) for one in plan.samplers] + [(dict(MIDDLE), dict(one)) for one in plan.models] + [*plan.both]
+    )
 
 
 def written(settings: Mapping[str, Any]) -> str:
