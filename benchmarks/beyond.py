@@ -58,6 +58,8 @@ class Plan(NamedTuple):
     tenths: Tenths = Tenths()
     of_sampler: Mapping[str, Any] = MappingProxyType({})  # what all have
     of_model: Mapping[str, Any] = MappingProxyType({})
+    l2: Sequence[float] = L2  # of EASE
+    beside: Mapping[str, Settings] = MappingProxyType({"the paper's BNS": {}})  # samplers of the final runs
 
 
 def steep(dims: Iterable[int], penalties: Iterable[float]) -> list[Settings]:
@@ -78,6 +80,16 @@ MORE: Final[list[Settings]] = [
     {"candidates": 20}, {"candidates": 20, "weight": 20.0}, {"candidates": 20, "likelihood": "empirical"},
     {"candidates": 50},
 ]  # fmt: skip
+LARGE: Final = Plan(
+    60,
+    FEW[:2],
+    [{"dim": 128}],
+    tenths=Tenths(1, 1),
+    of_sampler={"cdf": "refreshed"},
+    of_model={"dim": 64, "learning_rate": 0.05, "regularization": 0.01, "init_scale": 0.1},
+    l2=(100.0, 400.0),
+    beside={"the paper's BNS": {}, "random negatives (m = 1)": {"candidates": 1}},
+)  # 40,000 items: the prior is of item neighbours, EASE of low rank, and users have 30 items to learn from
 REFRESHED: Final = {"cdf": "refreshed"}  # exact F takes four times as long on many pairs
 PLANS: Final[Mapping[tuple[str, str], Plan]] = {
     ("ml-100k", "mf"): Plan(
@@ -107,6 +119,8 @@ PLANS: Final[Mapping[tuple[str, str], Plan]] = {
         [({**MIDDLE, **more}, {"dim": 64}) for more in MORE[:3]],
         of_model={"batch_size": 1024},
     ),
+    ("gowalla", "mf"): LARGE,
+    ("yelp2018", "mf"): LARGE,
 }
 
 
@@ -151,10 +165,9 @@ def searched(dataset: str, model: str) -> list[Row]:
 
 
 def final(dataset: str, model: str, choice: Choice) -> list[Row]:
-    return [
-        row("chosen on validation", dataset, model, choice.setting, choice.epoch),
-        row("the paper's BNS", dataset, model, ({}, {}), plan_of(dataset, model).epochs),
-    ]
+    plan = plan_of(dataset, model)
+    beside = [row(label, dataset, model, (sampler, {}), plan.epochs) for label, sampler in plan.beside.items()]
+    return [row("chosen on validation", dataset, model, choice.setting, choice.epoch), *beside]
 
 
 def curve(dataset: str, model: str, choice: Choice) -> dict[str, dict[int, Row]]:
@@ -201,9 +214,9 @@ def cells_of(source: Source, model: str, view: View, rows: Iterable[Row], seeds:
     ]
 
 
-def solved(source: Source, dataset: str, view: View, *others: str) -> list[Cell]:
-    """EASE with every l2, and other baselines as they are."""
-    kinds: list[tuple[str, dict[str, Any]]] = [("ease", {"l2": value}) for value in L2]
+def solved(source: Source, dataset: str, model: str, view: View, *others: str) -> list[Cell]:
+    """EASE with every l2 of the model's plan, and other baselines as they are."""
+    kinds: list[tuple[str, Settings]] = [("ease", {"l2": value}) for value in plan_of(dataset, model).l2]
     kinds += [(name, {}) for name in others]
     return [
         Cell(dataset, source.fingerprint(dataset, view), view, name, "", name, 1, 0, model_settings=settings)
@@ -222,19 +235,21 @@ def planned(part: str, source: Source, dataset: str, model: str, seeds: int | No
     choice = chosen(found, tenths)
     if part == "final":
         judged = cells_of(source, model, "last", final(dataset, model, choice), seeds or 10)
-        return solved(source, dataset, "last", "item-knn", "popularity") + judged
+        return solved(source, dataset, model, "last", "item-knn", "popularity") + judged
     if part == "curve":
         rows = [one for own in curve(dataset, model, choice).values() for one in own.values()]
         return cells_of(source, model, "last", rows, seeds or 3)
     thinned = sizes(dataset, model, choice).values()
-    baselines = [cell for one in thinned for cell in solved(source, one.dataset, "last")]
+    baselines = [cell for one in thinned for cell in solved(source, one.dataset, model, "last")]
     return baselines + cells_of(source, model, "last", thinned, seeds or 3)
 
 
 def _on(views: Iterable[View], source: Source, model: str, rows: Sequence[Row], dataset: str) -> list[Cell]:
     """Rows, and EASE, on several tenths."""
     return [
-        cell for view in views for cell in (*solved(source, dataset, view), *cells_of(source, model, view, rows, 1))
+        cell
+        for view in views
+        for cell in (*solved(source, dataset, model, view), *cells_of(source, model, view, rows, 1))
     ]
 
 

@@ -24,7 +24,7 @@ from bayesneg.report.plots import look
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
-from beyond import CURVE, L2, RESULTS, Row, curve, final, plan_of, sizes, written
+from beyond import CURVE, RESULTS, Plan, Row, curve, final, plan_of, sizes, written
 from choosing import MAIN, Choice, Setting, Tenths, chosen, is_settled, setting_of, tried
 from pages import HOME, keep, keep_pictures, only_check
 
@@ -147,7 +147,11 @@ def final_runs(study: Study) -> list[str]:
     parts = ["### Final runs", grid([head, ["---", *("---:" for _ in head[1:])], *lines])]
     if study.choice is None or not own:
         return [*parts, "The final runs of the choice are not there yet: `benchmarks/beyond.py final`."]
-    return [*parts, against_ease(own, study.ease(study.dataset), study.choice.l2), *against_paper(own, study.dataset)]
+    return [
+        *parts,
+        against_ease(own, study.ease(study.dataset), plan_of(*_of(study)), study.choice.l2),
+        *against_paper(own, study.dataset),
+    ]
 
 
 def _of(study: Study) -> tuple[str, str]:
@@ -173,10 +177,10 @@ def estimate(records: Sequence[RunRecord], key: str) -> str:
     return f"{number(float(values.mean()), 4)} ± {number((high - low) / 2, 4)}"
 
 
-def against_ease(own: Sequence[RunRecord], ease: Mapping[float, RunRecord], by_validation: float) -> str:
+def against_ease(own: Sequence[RunRecord], ease: Mapping[float, RunRecord], plan: Plan, by_validation: float) -> str:
     """Against the EASE that validation chose, and the best there could have been; EASE has no seed."""
     named = {by_validation: "chosen on validation"} if by_validation in ease else {}
-    if set(L2) <= set(ease):
+    if set(plan.l2) <= set(ease):
         best = max(ease, key=lambda l2: ease[l2].final[MAIN] or 0.0)
         named[best] = ", and ".join([*([named[best]] if best in named else []), "the best on the test labels"])
     texts = []
