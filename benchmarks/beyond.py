@@ -109,7 +109,7 @@ PLANS: Final[Mapping[tuple[str, str], Plan]] = {
         FEW,
         [{"dim": 128}, *steep((64, 128), (0.01, 0.02, 0.03)), *steep((256,), (0.02,))],
         [({**MIDDLE, **more}, steep((128,), (0.02,))[0]) for more in MORE]
-        + [({**MIDDLE, "candidates": 20}, steep((256,), (0.02,))[0])],
+        + [({**MIDDLE, "candidates": m}, wide) for m, wide in product((20, 50), steep((256, 512), (0.02,)))],
         of_sampler=REFRESHED,
     ),
     ("ml-1m", "lightgcn"): Plan(
