@@ -24,8 +24,8 @@ from bayesneg.report.plots import look
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
-from beyond import CURVE, RESULTS, Plan, Row, curve, final, plan_of, sizes, written
-from choosing import MAIN, Choice, Setting, Tenths, chosen, is_settled, setting_of, tried
+from beyond import CURVE, MIDDLE, RESULTS, Plan, Row, curve, final, plan_of, row, sizes, written
+from choosing import MAIN, Choice, Setting, Tenths, Tried, chosen, is_settled, setting_of, tried
 from pages import HOME, keep, keep_pictures, only_check
 
 if TYPE_CHECKING:
@@ -59,6 +59,11 @@ class Study:
     @property
     def tenths(self) -> Tenths:
         return plan_of(self.dataset, self.model).tenths
+
+    @property
+    def start(self) -> Setting:
+        """What the search begins with: its samplers and models are changes of this."""
+        return row("", self.dataset, self.model, (MIDDLE, {}), 0).setting
 
     @cached_property
     def choice(self) -> Choice | None:
@@ -109,9 +114,42 @@ def page(found: Sequence[Study]) -> str:
         "more candidates and of less data, and choose nothing. Where a wider grid was searched after final runs of "
         "another setting had been made, those stay in the table.",
     ]
+    parts += overview(found)
     for study in found:
-        parts += [f"## {DATASETS.get(study.dataset, study.dataset)}, {MODELS[study.model]}", *sections(study)]
+        parts += [f"## {title(study)}", *sections(study)]
     return "\n\n".join(parts) + "\n"
+
+
+def overview(found: Sequence[Study]) -> list[str]:
+    """What validation chose in every study, beside EASE and the best row of the paper."""
+    lines = []
+    for study in found:
+        own = [] if study.choice is None else study.of(final(*_of(study), study.choice)[0])
+        ease = study.ease(study.dataset)
+        if study.choice is None or not own or study.choice.l2 not in ease:
+            continue
+        users, _, clear = difference(own, ease[study.choice.l2])
+        gap = f"{signed(users.mean, 4)} ({signed(users.low, 4)} to {signed(users.high, 4)})"
+        verdict = "above" if clear else "below" if users.high < 0 else "not told apart"
+        papers = max(best_published(study.dataset).values())
+        lines.append(
+            [
+                title(study),
+                str(len(own)),
+                estimate(own, MAIN),
+                number(papers, 4) if papers else "",
+                number(ease[study.choice.l2].final[MAIN], 4),
+                gap,
+                verdict,
+            ]
+        )
+    head = ["", "seeds", "BNS, learned prior", "best of the paper", "EASE", "difference, over users", "than EASE"]
+    told = "NDCG@20 of what validation chose; EASE with the l2 that validation chose."
+    return [told, grid([head, ["---", *("---:" for _ in head[1:])], *lines])] if lines else []
+
+
+def title(study: Study) -> str:
+    return f"{DATASETS.get(study.dataset, study.dataset)}, {MODELS[study.model]}"
 
 
 def sections(study: Study) -> list[str]:
@@ -203,11 +241,16 @@ def difference(own: Sequence[RunRecord], ease: RunRecord) -> tuple[Difference, t
     return users, seeds, min(users.low, seeds[0]) > 0
 
 
-def against_paper(own: Sequence[RunRecord], dataset: str) -> list[str]:
-    best = {
-        model: max(published(f"table2/{row}", dataset, model).get(MAIN, 0.0) for row in PUBLISHED)
+def best_published(dataset: str) -> dict[str, float]:
+    """The paper's best NDCG@20 by model; 0 where it has none."""
+    return {
+        model: max(published(f"table2/{name}", dataset, model).get(MAIN, 0.0) for name in PUBLISHED)
         for model in ("mf", "lightgcn")
     }
+
+
+def against_paper(own: Sequence[RunRecord], dataset: str) -> list[str]:
+    best = best_published(dataset)
     if not all(best.values()):
         return []
     low, _ = mean_interval(np.array([run.final[MAIN] for run in own], dtype=np.float64))
@@ -238,8 +281,8 @@ def less_data(study: Study) -> list[str]:
     if study.choice is None:
         return []
     lines = []
-    for percent, row in sizes(*_of(study), study.choice).items():
-        runs, ease = study.of(row), study.ease(row.dataset)
+    for percent, one in sizes(*_of(study), study.choice).items():
+        runs, ease = study.of(one), study.ease(one.dataset)
         if not runs or not ease:
             continue
         best = max(ease, key=lambda l2: ease[l2].final[MAIN] or 0.0)
@@ -261,16 +304,38 @@ def less_data(study: Study) -> list[str]:
 
 def search(study: Study) -> list[str]:
     """The settings judged on the most tenths first: on one alone a setting may be lucky."""
-    lines = []
+    start = next((one for one in tried(study.found) if one.setting == study.start), None)
+    lines, lower = [], []
     for kind in ("", "ease"):
         for one in sorted(tried(study.found, kind=kind), key=lambda one: (-len(one.runs), -one.best[0])):
             value, epoch = one.best
             name = f"EASE, {text_of(one.setting)}" if kind else text_of(one.setting)
             n_runs = sum(map(len, one.runs.values()))
-            lines.append([name, str(len(one.runs)), str(n_runs), number(value, 4), "" if kind else str(epoch)])
-    head = ["setting", "tenths", "runs", "NDCG@20 on validation", "best epoch"]
+            gap = None if start is None or one.setting == study.start else gain(one, start)
+            shown = "" if gap is None else signed(gap, 4)
+            lines.append([name, str(len(one.runs)), str(n_runs), number(value, 4), shown, "" if kind else str(epoch)])
+            if gap is not None and gap <= 0 and not kind:
+                lower.append((gap, f"{changed(one.setting, study.start)} {shown}"))
+    head = ["setting", "tenths", "runs", "NDCG@20 on validation", "gain", "best epoch"]
     table = grid([head, ["---", *("---:" for _ in head[1:])], *lines])
-    return [f"<details><summary>What was tried on validation</summary>\n\n{table}\n\n</details>"]
+    parts = [f"<details><summary>What was tried on validation</summary>\n\n{table}\n\n</details>"]
+    if lower:
+        told = "; ".join(text for _, text in sorted(lower))
+        parts = [f"What did not help ({text_of(study.start)}, changed; on the same tenths): {told}.", *parts]
+    return parts
+
+
+def gain(one: Tried, start: Tried) -> float | None:
+    """By how much a setting is better than another on the tenths that both were judged on, each at its best epoch."""
+    both = [view for view in one.runs if view in start.runs]
+    return one.on(both) - start.on(both) if both else None
+
+
+def changed(setting: Setting, start: Setting) -> str:
+    """What a setting has that the other has not."""
+    own, other = setting[0] | setting[1], start[0] | start[1]
+    new = {key: value for key, value in own.items() if other.get(key) != value}
+    return f"{written(new)}:" if "prior" in own else "the paper's BNS:"
 
 
 def draw(found: Sequence[Study], folder: Path) -> None:

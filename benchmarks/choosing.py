@@ -49,13 +49,13 @@ class Tried(NamedTuple):
         """The highest mean over the tenths (each the mean of its runs), and the first epoch that has it."""
         return _best(self.runs)
 
-    def on(self, views: Sequence[View]) -> float:
+    def on(self, views: Sequence[str]) -> float:
         """The highest mean over some tenths, with one seed; −∞ where one of them is missing."""
         if not self.has(views):
             return float("-inf")
         return _best({view: self.runs[view][:1] for view in views})[0]
 
-    def has(self, views: Sequence[View]) -> bool:
+    def has(self, views: Sequence[str]) -> bool:
         return set(views) <= set(self.runs)
 
 

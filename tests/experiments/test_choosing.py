@@ -167,3 +167,20 @@ def test_less_data_is_compared_with_ease_on_the_same_share():
 def test_no_paper_no_claim_against_it():
     assert beyond_page.against_paper([judged(0.4).record], "gowalla") == []
     assert "0.4176" in beyond_page.against_paper([judged(0.4).record, judged(0.5).record], "ml-100k")[0]
+
+
+def test_what_did_not_help_is_told_on_the_tenths_that_both_were_judged_on():
+    start = beyond.MIDDLE
+    judged_on = lambda views, value, **more: [  # noqa: E731
+        entry({5: value}, view=view, **{**start, **more}) for view in views
+    ]
+    found = [
+        *judged_on(TENTHS, 0.4),
+        *judged_on(TENTHS[:1], 0.3, weight=20.0),
+        *judged_on(TENTHS[:1], 0.5, candidates=20),
+    ]
+    found += [entry({5: 0.2}), entry({5: 0.9}, view="blind2", **{**start, "weight": 5.0})]
+    text, table = beyond_page.search(beyond_page.Study("ml-100k", "mf", found))
+    assert text.endswith(": the paper's BNS: −0.2000; weight=20.0: −0.1000.")
+    assert "candidates=20, weight=10.0 | 1 | 1 | 0.5000 | +0.1000 | 5 |" in table
+    assert "candidates=10, weight=10.0 | 3 | 3 | 0.4000 |  | 5 |" in table
