@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bayesneg.evaluation.intervals import Difference, mean_interval, paired_difference
+from bayesneg.evaluation.intervals import mean_interval, paired_difference
 from bayesneg.lab.markdown import grid, short
 from bayesneg.lab.published import published
 from bayesneg.lab.studies import DATASETS, MODELS
@@ -24,9 +24,10 @@ from bayesneg.report.plots import look
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
-from beyond import CURVE, MIDDLE, RESULTS, Plan, Row, curve, final, plan_of, row, sizes, written
-from choosing import MAIN, Choice, Setting, Tenths, Tried, chosen, is_settled, setting_of, tried
+from beyond import CURVE, RESULTS, Row, curve, final, sizes, written
+from choosing import MAIN, Choice, Contest, Setting, Tried, UnsettledError, chosen, setting_of, tried
 from pages import HOME, keep, keep_pictures, only_check
+from plans import MIDDLE, Plan, plan_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,18 +57,21 @@ class Study:
     def name(self) -> str:
         return f"{self.dataset}-{self.model}"
 
-    @property
-    def tenths(self) -> Tenths:
-        return plan_of(self.dataset, self.model).tenths
+    @cached_property
+    def contest(self) -> Contest:
+        return plan_of(self.dataset, self.model).contest()
 
     @property
     def start(self) -> Setting:
         """What the search begins with: its samplers and models are changes of this."""
-        return row("", self.dataset, self.model, (MIDDLE, {}), 0).setting
+        return plan_of(self.dataset, self.model).completed((MIDDLE, {}))
 
     @cached_property
     def choice(self) -> Choice | None:
-        return chosen(self.found, self.tenths) if is_settled(self.found, self.tenths) else None
+        try:
+            return chosen(self.found, self.contest)
+        except UnsettledError:
+            return None
 
     def of(self, row: Row) -> list[RunRecord]:
         """The runs of a row on test labels, whatever they were called when they were made."""
@@ -109,10 +113,9 @@ def page(found: Sequence[Study]) -> str:
         "# Beyond the paper",
         "Written by `python benchmarks/beyond_page.py` from the records in `benchmarks/results/beyond/`; `--check` "
         "tells whether it is current. `benchmarks/beyond.py` makes the records. Settings and epoch are chosen in "
-        "splits that have no test labels in them: each setting is judged on random tenths of the training part, the "
-        "best four, and EASE, on more of them. Test labels stand in the tables of the final runs, of "
-        "more candidates and of less data, and choose nothing. Where a wider grid was searched after final runs of "
-        "another setting had been made, those stay in the table.",
+        "splits that have no test labels in them. Test labels stand in the tables of the final runs, of more "
+        "candidates and of less data, and choose nothing. Where settings or validation tenths were added after final "
+        "runs of another choice had been made, those runs stay in the table as chosen before.",
     ]
     parts += overview(found)
     for study in found:
@@ -128,22 +131,11 @@ def overview(found: Sequence[Study]) -> list[str]:
         ease = study.ease(study.dataset)
         if study.choice is None or not own or study.choice.l2 not in ease:
             continue
-        users, _, clear = difference(own, ease[study.choice.l2])
-        gap = f"{signed(users.mean, 4)} ({signed(users.low, 4)} to {signed(users.high, 4)})"
-        verdict = "above" if clear else "below" if users.high < 0 else "not told apart"
-        papers = max(best_published(study.dataset).values())
-        lines.append(
-            [
-                title(study),
-                str(len(own)),
-                estimate(own, MAIN),
-                number(papers, 4) if papers else "",
-                number(ease[study.choice.l2].final[MAIN], 4),
-                gap,
-                verdict,
-            ]
-        )
-    head = ["", "seeds", "BNS, learned prior", "best of the paper", "EASE", "difference, over users", "than EASE"]
+        solved, papers = ease[study.choice.l2], max(best_published(study.dataset).values())
+        against = Against(own, solved)
+        numbers = [estimate(own, MAIN), number(papers, 4) if papers else "", number(solved.final[MAIN], 4)]
+        lines.append([title(study), str(len(own)), *numbers, against.gap, against.verdict])
+    head = ["", "seeds", "BNS, learned prior", "best of the paper", "EASE", "difference, over users", "against EASE"]
     told = "NDCG@20 of what validation chose; EASE with the l2 that validation chose."
     return [told, grid([head, ["---", *("---:" for _ in head[1:])], *lines])] if lines else []
 
@@ -153,12 +145,20 @@ def title(study: Study) -> str:
 
 
 def sections(study: Study) -> list[str]:
-    if study.choice is None:
-        said = "Nothing is chosen yet: `benchmarks/beyond.py finalists`."
-    else:
-        setting, epoch, l2 = study.choice
-        said = f"Chosen on validation: {text_of(setting)}; epoch {epoch}; EASE with l2 = {l2:g}."
+    contest = study.contest
+    tenths = f"every setting on {_tenths(contest.n_first)}"
+    if contest.n_all > contest.n_first:
+        tenths += f", the best four, and EASE, on {_tenths(contest.n_all)}"
+    try:
+        setting, epoch, l2 = chosen(study.found, contest)
+        said = f"Chosen on validation, {tenths}: {text_of(setting)}; epoch {epoch}; EASE with l2 = {l2:g}."
+    except UnsettledError as reason:
+        said = f"Nothing is chosen yet, {reason}."
     return [said, *final_runs(study), *more_candidates(study), *less_data(study), *search(study)]
+
+
+def _tenths(n: int) -> str:
+    return "one random tenth of the training part" if n == 1 else f"{n} random tenths"
 
 
 def text_of(setting: Setting) -> str:
@@ -197,10 +197,12 @@ def _of(study: Study) -> tuple[str, str]:
 
 
 def _name(entry: Entry) -> str:
+    """Of a row that is not one of the present final runs."""
     label = str(entry.cell["label"])
     if not entry.cell["sampler"]:
         return f"EASE, l2 = {entry.cell['model_settings']['l2']:g}" if entry.cell["model"] == "ease" else label
-    return f"chosen before: {text_of(setting_of(entry))}" if label == "chosen on validation" else label
+    before = "chosen before" if label == "chosen on validation" else f"{label}, before"
+    return f"{before}: {text_of(setting_of(entry))}, epoch {entry.cell['epochs']}"
 
 
 def _mean(records: Sequence[RunRecord]) -> float:
@@ -218,27 +220,37 @@ def estimate(records: Sequence[RunRecord], key: str) -> str:
 def against_ease(own: Sequence[RunRecord], ease: Mapping[float, RunRecord], plan: Plan, by_validation: float) -> str:
     """Against the EASE that validation chose, and the best there could have been; EASE has no seed."""
     named = {by_validation: "chosen on validation"} if by_validation in ease else {}
-    if set(plan.l2) <= set(ease):
+    if len(plan.l2) > 1 and set(plan.l2) <= set(ease):
         best = max(ease, key=lambda l2: ease[l2].final[MAIN] or 0.0)
         named[best] = ", and ".join([*([named[best]] if best in named else []), "the best on the test labels"])
     texts = []
     for l2, why in named.items():
-        users, (low, high), clear = difference(own, ease[l2])
-        verdict = "clearly above" if clear else "not clearly above" if users.high > 0 else "below"
+        against = Against(own, ease[l2])
         texts.append(
-            f"NDCG@20 minus that of EASE with l2 = {l2:g} ({why}): {signed(users.mean, 4)}, 95% interval over users "
-            f"{signed(users.low, 4)} to {signed(users.high, 4)}, over seeds {signed(low, 4)} to {signed(high, 4)}: "
-            f"**{verdict}**."
+            f"NDCG@20 minus that of EASE with l2 = {l2:g} ({why}): {against.gap} with its 95% interval over users, "
+            f"{signed(against.seeds[0], 4)} to {signed(against.seeds[1], 4)} over seeds: **{against.verdict}**."
         )
     return " ".join(texts) or "EASE is not measured yet: `benchmarks/beyond.py final`."
 
 
-def difference(own: Sequence[RunRecord], ease: RunRecord) -> tuple[Difference, tuple[float, float], bool]:
-    """Over users (each user's mean over the seeds), the interval over seeds, and whether both lie above 0."""
-    mean = np.mean([(run.per_user or {})[MAIN] for run in own], axis=0)
-    users = paired_difference(mean, (ease.per_user or {})[MAIN])
-    seeds = mean_interval(np.array([(run.final[MAIN] or 0.0) - (ease.final[MAIN] or 0.0) for run in own]))
-    return users, seeds, min(users.low, seeds[0]) > 0
+class Against:
+    """Runs against EASE, which has no seed: over users (each one's mean over the seeds), and over seeds."""
+
+    def __init__(self, own: Sequence[RunRecord], ease: RunRecord) -> None:
+        mean = np.mean([(run.per_user or {})[MAIN] for run in own], axis=0)
+        self.users = paired_difference(mean, (ease.per_user or {})[MAIN])
+        self.seeds = mean_interval(np.array([(run.final[MAIN] or 0.0) - (ease.final[MAIN] or 0.0) for run in own]))
+
+    @property
+    def gap(self) -> str:
+        return f"{signed(self.users.mean, 4)} ({signed(self.users.low, 4)} to {signed(self.users.high, 4)})"
+
+    @property
+    def verdict(self) -> str:
+        """Above or below where both intervals are; one seed has none."""
+        if self.users.low > 0 and self.seeds[0] > 0:
+            return "above"
+        return "below" if self.users.high < 0 and self.seeds[1] < 0 else "not told apart"
 
 
 def best_published(dataset: str) -> dict[str, float]:
@@ -286,11 +298,10 @@ def less_data(study: Study) -> list[str]:
         if not runs or not ease:
             continue
         best = max(ease, key=lambda l2: ease[l2].final[MAIN] or 0.0)
-        users, _, clear = difference(runs, ease[best])
-        gap = f"{signed(users.mean, 4)} ({signed(users.low, 4)} to {signed(users.high, 4)})"
-        verdict = "above" if clear else "below" if users.high < 0 else "not told apart"
+        against = Against(runs, ease[best])
         solved = f"{number(ease[best].final[MAIN], 4)} (l2 = {best:g})"
-        lines.append([f"{percent}%", f"{runs[0].data['n_train']:,}", estimate(runs, MAIN), solved, gap, verdict])
+        values = [estimate(runs, MAIN), solved, against.gap, against.verdict]
+        lines.append([f"{percent}%", f"{runs[0].data['n_train']:,}", *values])
     if not lines:
         return []
     head = ["training part", "pairs", "chosen on validation", "EASE, best l2 on test", "difference, over users", ""]
@@ -304,38 +315,45 @@ def less_data(study: Study) -> list[str]:
 
 def search(study: Study) -> list[str]:
     """The settings judged on the most tenths first: on one alone a setting may be lucky."""
-    start = next((one for one in tried(study.found) if one.setting == study.start), None)
+    length = study.contest.epochs
+    start = next((one for one in tried(study.found) if (one.setting, one.epochs) == (study.start, length)), None)
     lines, lower = [], []
     for kind in ("", "ease"):
         for one in sorted(tried(study.found, kind=kind), key=lambda one: (-len(one.runs), -one.best[0])):
             value, epoch = one.best
-            name = f"EASE, {text_of(one.setting)}" if kind else text_of(one.setting)
-            n_runs = sum(map(len, one.runs.values()))
+            is_papers = not kind and "prior" not in one.setting[0]
+            name = "the paper's BNS" if is_papers else f"EASE, {text_of(one.setting)}" if kind else text_of(one.setting)
             gap = None if start is None or one.setting == study.start else gain(one, start)
             shown = "" if gap is None else signed(gap, 4)
-            lines.append([name, str(len(one.runs)), str(n_runs), number(value, 4), shown, "" if kind else str(epoch)])
-            if gap is not None and gap <= 0 and not kind:
-                lower.append((gap, f"{changed(one.setting, study.start)} {shown}"))
+            at = "" if kind else f"{epoch} (the last)" if epoch == one.epochs else str(epoch)
+            n_runs = sum(map(len, one.runs.values()))
+            lines.append([name, str(len(one.runs)), str(n_runs), number(value, 4), shown, at])
+            if gap is not None and gap < 0 and not kind:
+                n_common = len([view for view in one.runs if start and view in start.runs])
+                what = name if is_papers else changed(one.setting, study.start)
+                lower.append((gap, f"{what}: {shown} ({n_common})"))
     head = ["setting", "tenths", "runs", "NDCG@20 on validation", "gain", "best epoch"]
     table = grid([head, ["---", *("---:" for _ in head[1:])], *lines])
-    parts = [f"<details><summary>What was tried on validation</summary>\n\n{table}\n\n</details>"]
+    told = (
+        f"Gain: over {text_of(study.start)}, on the tenths that both were judged on, one seed, each at its best epoch."
+    )
+    parts = [f"<details><summary>What was tried on validation</summary>\n\n{told}\n\n{table}\n\n</details>"]
     if lower:
-        told = "; ".join(text for _, text in sorted(lower))
-        parts = [f"What did not help ({text_of(study.start)}, changed; on the same tenths): {told}.", *parts]
+        listed = "; ".join(text for _, text in sorted(lower))
+        parts.insert(0, f"Lower on validation than {text_of(study.start)} (by how much, on how many tenths): {listed}.")
     return parts
 
 
 def gain(one: Tried, start: Tried) -> float | None:
     """By how much a setting is better than another on the tenths that both were judged on, each at its best epoch."""
     both = [view for view in one.runs if view in start.runs]
-    return one.on(both) - start.on(both) if both else None
+    return one.with_one_seed().on(both)[0] - start.with_one_seed().on(both)[0] if both else None
 
 
 def changed(setting: Setting, start: Setting) -> str:
     """What a setting has that the other has not."""
     own, other = setting[0] | setting[1], start[0] | start[1]
-    new = {key: value for key, value in own.items() if other.get(key) != value}
-    return f"{written(new)}:" if "prior" in own else "the paper's BNS:"
+    return written({key: value for key, value in own.items() if other.get(key) != value})
 
 
 def draw(found: Sequence[Study], folder: Path) -> None:

@@ -1,7 +1,8 @@
 """How beyond.py chooses a setting from records alone: on validation, never by a test label.
 
-Every setting is judged on a few random tenths of the training part, the best of them, and EASE with every l2, on more.
-The best mean over these is chosen, with the epoch that has it.
+Every setting of a contest is judged on the first random tenths of the training part, the best of them, and EASE with
+every l2, on more. The best mean over these is chosen, with the epoch that has it. What is not of the contest has no
+say, and while something of it is missing nothing is chosen.
 """
 
 from __future__ import annotations
@@ -23,39 +24,49 @@ Setting = tuple[dict[str, Any], dict[str, Any]]  # of the sampler, of the model
 Runs = dict[str, list[RunRecord]]  # tenth → runs judged on it, the first seed first
 
 
-class Tenths(NamedTuple):
-    """How many tenths of the training part are held out in turn."""
+class Contest(NamedTuple):
+    """What is to be judged, and on how much."""
 
-    searched: int = 1  # for every setting
-    final: int = 3  # for the finalists and EASE
+    settings: Sequence[Setting]
+    epochs: int
+    l2: Sequence[float]  # of EASE
+    n_first: int = 1  # tenths that every setting is judged on
+    n_all: int = 3  # tenths that the finalists and EASE are judged on
 
     @property
     def first(self) -> list[View]:
-        return list(TENTHS)[: self.searched]
+        return list(TENTHS)[: self.n_first]
 
     @property
     def all(self) -> list[View]:
-        return list(TENTHS)[: self.final]
+        return list(TENTHS)[: self.n_all]
 
 
 class Tried(NamedTuple):
     """A setting that was judged on validation."""
 
     setting: Setting
+    epochs: int
     runs: Runs
 
     @property
     def best(self) -> tuple[float, int]:
-        """The highest mean over the tenths (each the mean of its runs), and the first epoch that has it."""
-        return _best(self.runs)
+        """On all tenths it was judged on."""
+        return self.on(list(self.runs))
 
-    def on(self, views: Sequence[str]) -> float:
-        """The highest mean over some tenths, with one seed; −∞ where one of them is missing."""
-        if not self.has(views):
-            return float("-inf")
-        return _best({view: self.runs[view][:1] for view in views})[0]
+    def on(self, views: Sequence[str]) -> tuple[float, int]:
+        """The highest mean over some tenths (each the mean of its runs), and the first epoch that has it."""
+        curves = [[_curve(record) for record in self.runs[view]] for view in views]
+        common = set.intersection(*(set(curve) for tenth in curves for curve in tenth))
+        mean = {at: fmean(fmean(curve[at] for curve in tenth) for tenth in curves) for at in common}
+        epoch = max(mean, key=lambda at: (mean[at], -at))
+        return mean[epoch], epoch
 
-    def has(self, views: Sequence[str]) -> bool:
+    def with_one_seed(self) -> Tried:
+        """As every setting was judged at first."""
+        return self._replace(runs={view: records[:1] for view, records in self.runs.items()})
+
+    def has(self, views: Iterable[str]) -> bool:
         return set(views) <= set(self.runs)
 
 
@@ -67,54 +78,44 @@ class Choice(NamedTuple):
     l2: float  # of EASE
 
 
+class UnsettledError(Exception):
+    """Not all that it takes to choose has been judged; says what is to be run."""
+
+
 def tried(found: Iterable[Entry], *, kind: str = "") -> list[Tried]:
     """Every setting that was judged on validation; of a baseline, where ``kind`` names one."""
     by_setting: dict[str, Tried] = {}
     for entry in sorted(found, key=lambda entry: int(entry.cell["seed"])):
         own = entry.cell["model"] == kind if kind else bool(entry.cell["sampler"])
         if entry.cell["view"] in TENTHS and own:
-            key = json.dumps((setting_of(entry), entry.cell["epochs"]), sort_keys=True)
-            runs = by_setting.setdefault(key, Tried(setting_of(entry), {})).runs
+            epochs = int(entry.cell["epochs"])
+            key = json.dumps((setting_of(entry), epochs), sort_keys=True)
+            runs = by_setting.setdefault(key, Tried(setting_of(entry), epochs, {})).runs
             runs.setdefault(entry.cell["view"], []).append(entry.record)
     return list(by_setting.values())
 
 
-def finalists(found: Iterable[Entry], tenths: Tenths) -> list[Tried]:
-    """The best settings on the first tenths; the paper's own is no candidate, nor what is missing on one of them."""
-    ours = [one for one in tried(found) if "prior" in one.setting[0] and one.has(tenths.first)]
-    return sorted(ours, key=lambda one: -one.on(tenths.first))[:FINALISTS]
+def finalists(found: Sequence[Entry], contest: Contest) -> list[Tried]:
+    """The best settings of the contest on its first tenths."""
+    own = [one for one in tried(found) if one.setting in contest.settings and one.epochs == contest.epochs]
+    judged = [one for one in own if one.has(contest.first)]
+    if n_missing := len(contest.settings) - len(judged):
+        raise UnsettledError(f"{n_missing} of {len(contest.settings)} settings are not judged yet: `beyond.py search`")
+    return sorted(judged, key=lambda one: -one.with_one_seed().on(contest.first)[0])[:FINALISTS]
 
 
-def chosen(found: Sequence[Entry], tenths: Tenths) -> Choice:
-    """What was best on validation; an error where not all that it takes has been judged."""
-    best, solved = finalists(found, tenths), tried(found, kind="ease")
-    if not best or not solved:
-        raise SystemExit("nothing has been searched yet; run `beyond.py search` first")
-    if not all(one.has(tenths.all) for one in (*best, *solved)):
-        raise SystemExit("not every finalist has been judged on every tenth; run `beyond.py finalists` first")
-    winner = max(best, key=lambda one: one.best[0])
-    ease = max(solved, key=lambda one: one.best[0])
-    return Choice(winner.setting, winner.best[1], float(ease.setting[1]["l2"]))
-
-
-def is_settled(found: Sequence[Entry], tenths: Tenths) -> bool:
-    """Whether :func:`chosen` has an answer."""
-    try:
-        chosen(found, tenths)
-    except SystemExit:
-        return False
-    return True
+def chosen(found: Sequence[Entry], contest: Contest) -> Choice:
+    """What was best on all tenths of the contest."""
+    best = finalists(found, contest)
+    solved = [one for one in tried(found, kind="ease") if one.setting[1]["l2"] in contest.l2]
+    if len(solved) < len(contest.l2) or not all(one.has(contest.all) for one in (*best, *solved)):
+        raise UnsettledError("not every finalist, or EASE, has been judged on every tenth yet: `beyond.py finalists`")
+    winner, ease = (max(field, key=lambda one: one.on(contest.all)[0]) for field in (best, solved))
+    return Choice(winner.setting, winner.on(contest.all)[1], float(ease.setting[1]["l2"]))
 
 
 def setting_of(entry: Entry) -> Setting:
     return dict(entry.cell["sampler_settings"]), dict(entry.cell["model_settings"])
-
-
-def _best(runs: Runs) -> tuple[float, int]:
-    tenths = [[_curve(record) for record in records] for records in runs.values()]
-    mean = {at: fmean(fmean(curve[at] for curve in curves) for curves in tenths) for at in tenths[0][0]}
-    epoch = max(mean, key=lambda at: (mean[at], -at))
-    return mean[epoch], epoch
 
 
 def _curve(record: RunRecord) -> dict[int, float]:

@@ -11,11 +11,12 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 HOME: Final = Path(__file__).parent.parent
-NAMES: Final = re.compile(
-    r'id="[^"]*"|href="#[^"]*"|url\(#[^)]*\)'
-)  # of parts of an SVG: they follow from the last bit of its numbers
+TAG: Final = re.compile(r"<[^>]*>")
+# Names of an SVG's parts follow from the last bit of its numbers.
+NAMES: Final = re.compile(r'\bid="[^"]*"|href="#[^"]*"|url\(#[^)]*\)')
+GEOMETRY: Final = re.compile(r'\b(d|points|transform|viewBox|[xyr]|[xy][12]|c[xy]|width|height)="([^"]*)"')
 NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?")
-SLACK: Final = 0.5  # points by which a number may differ on another machine
+SLACK: Final = 0.5  # points by which a line may lie elsewhere on another machine
 
 
 def only_check(doc: str | None) -> bool:
@@ -47,17 +48,26 @@ def keep_pictures(folder: Path, draw: Callable[[Path], None], *, check: bool) ->
     if stale and check:
         print(f"{folder.relative_to(HOME)} is out of date: {', '.join(stale)}", file=sys.stderr)
         raise SystemExit(1)
-    folder.mkdir(parents=True, exist_ok=True)
     for name in stale:
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / name).unlink(missing_ok=True)
         if name in made:
             (folder / name).write_text(made[name], encoding="utf-8")
+        print(f"{(folder / name).relative_to(HOME)} {'drawn' if name in made else 'deleted'}", file=sys.stderr)
 
 
 def looks_like(one: str, other: str) -> bool:
-    """Whether two SVGs differ in nothing that can be seen."""
-    ours, theirs = (NAMES.sub("", text) for text in (one, other))
-    if NUMBER.sub("0", ours) != NUMBER.sub("0", theirs):
-        return False
-    pairs = zip(NUMBER.findall(ours), NUMBER.findall(theirs), strict=True)
-    return all(abs(float(mine) - float(yours)) <= SLACK for mine, yours in pairs)
+    """Whether two SVGs say the same, and have all lines at the same places but for :data:`SLACK`."""
+    (ours, here), (theirs, there) = _read(one), _read(other)
+    return ours == theirs and all(abs(mine - yours) <= SLACK for mine, yours in zip(here, there, strict=True))
+
+
+def _read(svg: str) -> tuple[str, list[float]]:
+    """The SVG without names and places, and the places."""
+    places: list[float] = []
+
+    def without_places(attribute: re.Match[str]) -> str:
+        places.extend(map(float, NUMBER.findall(attribute[2])))
+        return f'{attribute[1]}="{NUMBER.sub("0", attribute[2])}"'
+
+    return TAG.sub(lambda tag: GEOMETRY.sub(without_places, NAMES.sub("", tag[0])), svg), places

@@ -57,8 +57,8 @@ def test_a_picture_is_stale_when_something_in_it_can_be_seen_to_differ(tmp_path,
     import pages
 
     monkeypatch.setattr(pages, "HOME", tmp_path)
-    drawing = '<path id="m{name}" d="M 10.{digit} 20" style="stroke: {ink}"/><use href="#m{name}"/>RNS'
-    look = {"name": "a1", "digit": 1, "ink": "#111111"}
+    drawing = '<path id="m{name}" d="M 10.{digit} 20" style="stroke: {ink}"/><use href="#m{name}"/><text>{tick}</text>'
+    look = {"name": "a1", "digit": 1, "ink": "#111111", "tick": "0.32"}
 
     def drawn(**changed):
         return lambda folder: (folder / "one.svg").write_text(drawing.format(**{**look, **changed}), encoding="utf-8")
@@ -66,7 +66,7 @@ def test_a_picture_is_stale_when_something_in_it_can_be_seen_to_differ(tmp_path,
     images = tmp_path / "images"
     pages.keep_pictures(images, drawn(), check=False)
     pages.keep_pictures(images, drawn(name="b2", digit=3), check=True)  # another machine's last bits
-    for changed in ({"ink": "#222222"}, {"digit": 9}):
+    for changed in ({"ink": "#222222"}, {"digit": 9}, {"tick": "0.12"}, {"tick": 'id="m"'}):
         with pytest.raises(SystemExit):
             pages.keep_pictures(images, drawn(**changed), check=True)
         assert "images is out of date: one.svg" in capsys.readouterr().err

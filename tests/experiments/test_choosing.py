@@ -5,7 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sweeps
 
+from bayesneg.experiments.cells import MODEL_KINDS, build_sampler
+from bayesneg.experiments.datasets import Source
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
 
@@ -13,17 +16,31 @@ sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import beyond
 import beyond_page
 import choosing
-from choosing import Choice, Tenths
+import plans
+from choosing import Choice, Contest, UnsettledError
 
 TENTHS = ("blind", "blind2", "blind3")
+PLANS = plans.PLANS
 
 
-def chosen(found):
-    return choosing.chosen(found, Tenths(1, 3))
+def chosen(found, *, epochs=None, l2=None, n_first=1, n_all=3):
+    """Of a contest between all learned settings that were judged, unless something is asked for."""
+    blind = [one for one in found if one.cell["view"] in TENTHS]
+    ours = [one for one in blind if "prior" in one.cell["sampler_settings"]]
+    settings = []
+    for one in ours:
+        if (setting := choosing.setting_of(one)) not in settings:
+            settings.append(setting)
+    solved = {one.cell["model_settings"]["l2"] for one in blind if one.cell["model"] == "ease"}
+    length = epochs or max((one.cell["epochs"] for one in ours), default=5)
+    return choosing.chosen(found, Contest(settings, length, l2 or sorted(solved), n_first, n_all))
 
 
-def is_settled(found):
-    return choosing.is_settled(found, Tenths(1, 3))
+def is_settled(found, **how):
+    try:
+        return bool(chosen(found, **how))
+    except UnsettledError:
+        return False
 
 
 def entry(values, *, view="blind", seed=0, sampler="bns", model="mf", label="x", dataset="ml-100k", **settings):
@@ -64,7 +81,8 @@ def test_test_labels_have_no_say():
 
 
 def test_a_lucky_tenth_bows_to_a_mean_over_tenths():
-    lucky = [learned({5: value}, view=view, candidates=20) for view, value in zip(TENTHS, (0.9, 0.1, 0.1), strict=True)]
+    values = zip(TENTHS, (0.9, 0.1, 0.1), strict=True)
+    lucky = [learned({5: value, 10: 0.0}, view=view, candidates=20) for view, value in values]
     steady = everywhere({5: 0.4, 10: 0.5}, candidates=5)
     assert chosen([*lucky, *steady, *ease()])[:2] == (({"prior": "learned", "weight": 10.0, "candidates": 5}, {}), 10)
 
@@ -77,22 +95,43 @@ def test_a_tenth_counts_once_however_many_seeds_it_has():
 
 def test_nothing_is_chosen_before_every_finalist_was_judged_on_every_tenth():
     found = [*everywhere({5: 0.2}, candidates=5), learned({5: 0.9}, candidates=10), *ease()]
-    assert not is_settled(found)
-    with pytest.raises(SystemExit, match=r"beyond\.py finalists"):
+    with pytest.raises(UnsettledError, match=r"beyond\.py finalists"):
         chosen(found)
     complete = [*found, *(learned({5: 0.9}, view=view, candidates=10) for view in TENTHS[1:])]
     assert chosen(complete).setting[0]["candidates"] == 10
     assert not is_settled([*complete, *ease(800.0, views=TENTHS[:1])])
+    assert not is_settled(complete, l2=(400.0, 800.0)), "EASE with l2 = 800 is of the contest and was not judged"
+
+
+def test_an_unfinished_search_decides_nothing():
+    found = [*everywhere({5: 0.2}, candidates=5), *ease()]
+    planned = [({"prior": "learned", "weight": 10.0, "candidates": m}, {}) for m in (5, 10)]
+    with pytest.raises(UnsettledError, match=r"1 of 2 settings are not judged yet: `beyond\.py search`"):
+        choosing.chosen(found, Contest(planned, 5, [400.0]))
+
+
+def test_what_is_not_of_the_contest_has_no_say():
+    own = everywhere({5: 0.2}, candidates=5)
+    found = [*own, *everywhere({5: 0.9}, candidates=10), *everywhere({5: 0.9, 10: 0.9}, candidates=5), *ease()]
+    contest = Contest([choosing.setting_of(own[0])], 5, [400.0])
+    assert choosing.chosen([*found, *ease(800.0, 0.9)], contest) == (contest.settings[0], 5, 400.0)
 
 
 def test_finalists_are_the_best_on_all_tenths_that_every_setting_is_judged_on():
     lucky = [learned({5: value}, view=view, candidates=20) for view, value in zip(TENTHS, (0.9, 0.1, 0.1), strict=True)]
-    partly = learned({5: 0.95}, candidates=50)
     steady = [one for m in range(2, 6) for one in everywhere({5: 0.6}, candidates=m)]
-    found = [*lucky, partly, *steady]
-    named = lambda tenths: {one.setting[0]["candidates"] for one in choosing.finalists(found, tenths)}  # noqa: E731
-    assert {20, 50} < named(Tenths(1, 3))
-    assert named(Tenths(2, 3)) == {2, 3, 4, 5}
+    settings = [({"prior": "learned", "weight": 10.0, "candidates": m}, {}) for m in (2, 3, 4, 5, 20)]
+    named = lambda n_first: {  # noqa: E731
+        one.setting[0]["candidates"]
+        for one in choosing.finalists([*lucky, *steady], Contest(settings, 5, [400.0], n_first))
+    }
+    assert 20 in named(1)
+    assert named(2) == {2, 3, 4, 5}
+
+
+def test_tenths_beyond_those_of_the_contest_do_not_count():
+    found = [*everywhere({5: 0.4}, candidates=5), *everywhere({5: 0.5}, candidates=10), *ease()]
+    assert chosen([*found, learned({5: 0.9}, view="blind4", candidates=5)]).setting[0]["candidates"] == 10
 
 
 def test_the_papers_own_setting_is_no_candidate():
@@ -100,9 +139,9 @@ def test_the_papers_own_setting_is_no_candidate():
 
 
 def test_runs_of_different_length_are_different_settings():
-    found = [*everywhere({5: 0.2, 10: 0.3}, candidates=5), learned({5: 0.1}, candidates=5), *ease()]
-    assert not is_settled(found)
-    assert chosen(found[:3] + found[4:]).epoch == 10
+    found = [*everywhere({5: 0.2, 10: 0.3}, candidates=5), learned({5: 0.9}, candidates=5), *ease()]
+    assert chosen(found, epochs=10).epoch == 10
+    assert not is_settled(found, epochs=5)
 
 
 def test_the_penalty_of_ease_is_the_best_on_validation():
@@ -110,9 +149,21 @@ def test_the_penalty_of_ease_is_the_best_on_validation():
     assert chosen([*everywhere({5: 0.2}), *ease(), *ease(800.0, 0.2), *elsewhere]).l2 == 800.0
 
 
-def test_without_a_search_the_way_out_is_named():
-    with pytest.raises(SystemExit, match=r"beyond\.py search"):
-        chosen(ease())
+def test_every_plan_names_settings_that_can_be_built(monkeypatch, tmp_path):
+    pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
+    monkeypatch.setattr(plans, "PLANS", PLANS)
+    split = Source().split(str(sweeps.world(tmp_path)), "blind")
+    for dataset, model in plans.PLANS:
+        contest = plans.plan_of(f"{dataset}@50", model).contest()
+        assert contest.settings == [one.setting for one in beyond.searched(dataset, model)[:-1]]
+        assert len({str(one) for one in contest.settings}) == len(contest.settings)
+        assert 1 <= contest.n_first <= contest.n_all <= 10
+        assert contest.l2
+        for of_sampler, of_model in contest.settings:
+            MODEL_KINDS[model](**of_model)
+            build_sampler("bns", of_sampler, split)
+    with pytest.raises(SystemExit, match="no plan for gowalla with lightgcn, only for: ml-100k mf; "):
+        plans.plan_of("gowalla", "lightgcn")
 
 
 SETTING = {"prior": "learned", "weight": 10.0, "candidates": 10}
@@ -120,6 +171,13 @@ SETTING = {"prior": "learned", "weight": 10.0, "candidates": 10}
 
 def judged(value, *, seed=0, epoch=10, label="chosen on validation", **how):
     return learned({epoch: value}, view="last", seed=seed, label=label, **{"candidates": 10, **how})
+
+
+@pytest.fixture(autouse=True)
+def _small_plan(monkeypatch):
+    """One setting and one l2, so that a study is settled by a few entries."""
+    small = plans.Plan(10, [SETTING], [], l2=(400.0,))
+    monkeypatch.setattr(plans, "PLANS", {**plans.PLANS, ("ml-100k", "mf"): small})
 
 
 def study(*more):
@@ -131,8 +189,8 @@ def test_the_page_keeps_final_runs_of_other_settings_apart():
     before = [judged(0.6, seed=seed, epoch=5) for seed in range(2)] + [judged(0.8, dim=64)]
     text = "\n".join(beyond_page.final_runs(study(*now, *before, *ease(views=("last",)))))
     assert "| **chosen on validation** | 2 | 10 | 0.4000 ± 0.0000" in text
-    assert "chosen before: prior=learned, weight=10.0, candidates=10 | 2 | 5 | 0.6000 ± 0.0000" in text
-    assert "candidates=10, dim=64 | 1 | 10 | 0.8000" in text
+    assert "chosen before: prior=learned, weight=10.0, candidates=10, epoch 5 | 2 | 5 | 0.6000 ± 0.0000" in text
+    assert "candidates=10, dim=64, epoch 10 | 1 | 10 | 0.8000" in text
     assert "l2 = 400 (chosen on validation): " in text, "one l2 cannot be the best on the test labels"
     assert "best on the test labels" not in text
 
@@ -170,17 +228,40 @@ def test_no_paper_no_claim_against_it():
 
 
 def test_what_did_not_help_is_told_on_the_tenths_that_both_were_judged_on():
-    start = beyond.MIDDLE
+    start, first = plans.MIDDLE, TENTHS[:1]
     judged_on = lambda views, value, **more: [  # noqa: E731
-        entry({5: value}, view=view, **{**start, **more}) for view in views
+        entry({10: value}, view=view, **{**start, **more}) for view in views
     ]
-    found = [
-        *judged_on(TENTHS, 0.4),
-        *judged_on(TENTHS[:1], 0.3, weight=20.0),
-        *judged_on(TENTHS[:1], 0.5, candidates=20),
-    ]
-    found += [entry({5: 0.2}), entry({5: 0.9}, view="blind2", **{**start, "weight": 5.0})]
+    found = [*judged_on(TENTHS, 0.4), *judged_on(first, 0.3, weight=20.0), *judged_on(first, 0.5, candidates=20)]
+    found += [entry({10: 0.2}), *judged_on(("blind4",), 0.1, weight=5.0), *judged_on(first, 0.4, hidden=0.25)]
     text, table = beyond_page.search(beyond_page.Study("ml-100k", "mf", found))
-    assert text.endswith(": the paper's BNS: −0.2000; weight=20.0: −0.1000.")
-    assert "candidates=20, weight=10.0 | 1 | 1 | 0.5000 | +0.1000 | 5 |" in table
-    assert "candidates=10, weight=10.0 | 3 | 3 | 0.4000 |  | 5 |" in table
+    assert text.endswith(": the paper's BNS: −0.2000 (1); weight=20.0: −0.1000 (1).")
+    assert "candidates=20, weight=10.0 | 1 | 1 | 0.5000 | +0.1000 | 10 (the last) |" in table
+    assert "candidates=10, weight=10.0 | 3 | 3 | 0.4000 |  | 10 (the last) |" in table
+    assert "weight=5.0 | 1 | 1 | 0.1000 |  | 10 (the last) |" in table
+
+
+def test_one_seed_is_never_told_apart_from_ease():
+    solved = ease(value=0.3, views=("last",))[0].record
+    assert beyond_page.Against([judged(0.4).record], solved).verdict == "not told apart"
+    for value, verdict in ((0.4, "above"), (0.2, "below")):
+        own = [judged(value, seed=seed).record for seed in range(2)]
+        assert beyond_page.Against(own, solved).verdict == verdict
+
+
+def test_the_overview_has_what_was_chosen_and_nothing_without_its_runs():
+    runs = [judged(0.5, seed=seed) for seed in range(2)]
+    solved = ease(value=0.3, views=("last",))
+    (_, table) = beyond_page.overview([study(*runs, *solved)])
+    assert "| MovieLens-100K, MF | 2 | 0.5000 ± 0.0000 | 0.4383 | 0.3000 | +0.2000 (" in table
+    assert table.rstrip().endswith("| above |")
+    for missing in (study(*runs), study(*solved), beyond_page.Study("ml-100k", "mf", [*runs, *solved])):
+        assert beyond_page.overview([missing]) == []
+
+
+def test_runs_of_another_length_do_not_join_a_row_of_the_same_name():
+    now = [entry({10: 0.1}, view="last", label="the paper's BNS", seed=seed) for seed in range(2)]
+    before = [entry({5: 0.3}, view="last", label="the paper's BNS", seed=seed) for seed in range(2, 4)]
+    text = "\n".join(beyond_page.final_runs(study(judged(0.4), *now, *before)))
+    assert "| the paper's BNS | 2 | 10 | 0.1000" in text
+    assert "| the paper's BNS, before: as it is, epoch 5 | 2 | 5 | 0.3000" in text

@@ -23,7 +23,13 @@ VIEWS: Final[Mapping[str, str]] = {
     **{view: f"judged on validation data, tenth {place}" for place, view in enumerate(TENTHS, 1)},
 }
 MODELS: Final = {"mf": "MF", "lightgcn": "LightGCN", "torch-mf": "MF in mini-batches"}
-DATASETS: Final = {"ml-100k": "MovieLens-100K", "ml-1m": "MovieLens-1M", "yahoo-r3": "Yahoo!-R3"}
+DATASETS: Final = {
+    "ml-100k": "MovieLens-100K",
+    "ml-1m": "MovieLens-1M",
+    "yahoo-r3": "Yahoo!-R3",
+    "gowalla": "Gowalla",
+    "yelp2018": "Yelp2018",
+}
 
 
 @dataclass(frozen=True)

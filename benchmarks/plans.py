@@ -1,0 +1,115 @@
+"""What beyond.py tries on each dataset with each model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from choosing import Contest, Setting
+
+L2: Final = (100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0)
+
+Settings = dict[str, Any]
+LEARNED: Final[Settings] = {"prior": "learned", "likelihood": "mixture"}
+MIDDLE: Final[Settings] = {**LEARNED, "candidates": 10, "weight": 10.0}
+
+
+class Plan(NamedTuple):
+    """What is tried on a dataset with a model, and for how long."""
+
+    epochs: int
+    samplers: Sequence[Settings]  # with the model as it is
+    models: Sequence[Settings]  # with the middle sampler
+    both: Sequence[Setting] = ()  # what was better alone, together
+    n_first: int = 1  # tenths that every setting is judged on
+    n_all: int = 3  # tenths that the finalists and EASE are judged on
+    of_sampler: Mapping[str, Any] = MappingProxyType({})  # what all have
+    of_model: Mapping[str, Any] = MappingProxyType({})
+    l2: Sequence[float] = L2  # of EASE
+    beside: Mapping[str, Settings] = MappingProxyType({"the paper's BNS": {}})  # samplers of the final runs
+
+    def grid(self) -> list[Setting]:
+        """Samplers with the model as it is, the middle one with other settings of the model, then both."""
+        alone: list[Setting] = [(dict(one), {}) for one in self.samplers]
+        return [*alone, *((dict(MIDDLE), dict(one)) for one in self.models), *self.both]
+
+    def completed(self, setting: Setting) -> Setting:
+        """With what all have."""
+        return {**self.of_sampler, **setting[0]}, {**self.of_model, **setting[1]}
+
+    def contest(self) -> Contest:
+        settings = [self.completed(one) for one in self.grid()]
+        return Contest(settings, self.epochs, self.l2, self.n_first, self.n_all)
+
+
+def steep(dims: Iterable[int], penalties: Iterable[float]) -> list[Settings]:
+    """MF that learns twice as fast and forgets more."""
+    return [
+        {"dim": dim, "learning_rate": 0.02, "regularization": penalty, "init_scale": 0.1}
+        for dim, penalty in product(dims, penalties)
+    ]
+
+
+FEW: Final = [MIDDLE, {**MIDDLE, "candidates": 20}, {**MIDDLE, "likelihood": "paper"}]
+ONE_CHANGED: Final[list[Settings]] = [
+    {"hidden": 0.25}, {"strength": 0.5}, {"strength": 2.0}, {"l2": 200.0}, {"l2": 800.0},
+    {"likelihood": "empirical"}, {"likelihood": "paper"},
+]  # fmt: skip
+GRAPH: Final[list[Settings]] = [{"dim": 64}, {"regularization": 5e-6}, {"regularization": 2e-5}]
+MORE: Final[list[Settings]] = [
+    {"candidates": 20}, {"candidates": 20, "weight": 20.0}, {"candidates": 20, "likelihood": "empirical"},
+    {"candidates": 50},
+]  # fmt: skip
+LARGE: Final = Plan(
+    60,
+    FEW[:2],
+    [{"dim": 128}],
+    n_all=1,
+    of_sampler={"cdf": "refreshed"},
+    of_model={"dim": 64, "learning_rate": 0.05, "regularization": 0.01, "init_scale": 0.1},
+    l2=(100.0, 400.0),
+    beside={"the paper's BNS": {}, "random negatives (m = 1)": {"candidates": 1}},
+)  # 40,000 items: the prior is of item neighbours, EASE of low rank, and users have 30 items to learn from
+REFRESHED: Final = {"cdf": "refreshed"}  # exact F takes four times as long on many pairs
+PLANS: Final[Mapping[tuple[str, str], Plan]] = {
+    ("ml-100k", "mf"): Plan(
+        100,
+        [{**LEARNED, "candidates": m, "weight": w} for m, w in product((5, 10, 20), (5.0, 10.0, 20.0))]
+        + [{**MIDDLE, **other} for other in ONE_CHANGED],
+        [{"dim": 64}, {"dim": 128}, *steep((64, 128), (0.01, 0.02, 0.03))],
+    ),
+    ("ml-100k", "lightgcn"): Plan(
+        45,
+        [*FEW, {**MIDDLE, "candidates": 50}, {**MIDDLE, "weight": 20.0}, {**MIDDLE, "likelihood": "empirical"}],
+        GRAPH,
+        n_first=3,
+        n_all=10,
+    ),
+    ("ml-1m", "mf"): Plan(
+        50,
+        FEW,
+        [{"dim": 128}, *steep((64, 128), (0.01, 0.02, 0.03)), *steep((256,), (0.02,))],
+        [({**MIDDLE, **more}, steep((128,), (0.02,))[0]) for more in MORE]
+        + [({**MIDDLE, "candidates": m}, wide) for m, wide in product((20, 50), steep((256, 512), (0.02,)))],
+        of_sampler=REFRESHED,
+    ),
+    ("ml-1m", "lightgcn"): Plan(
+        45,
+        FEW,
+        GRAPH,
+        of_model={"batch_size": 1024},
+    ),
+    ("gowalla", "mf"): LARGE,
+    ("yelp2018", "mf"): LARGE,
+}
+
+
+def plan_of(dataset: str, model: str) -> Plan:
+    """Of a dataset, or of a share of it."""
+    whole = dataset.partition("@")[0]
+    if (whole, model) not in PLANS:
+        known = "; ".join(" ".join(pair) for pair in PLANS)
+        raise SystemExit(f"there is no plan for {whole} with {model}, only for: {known}")
+    return PLANS[whole, model]
