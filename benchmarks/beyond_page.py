@@ -188,7 +188,7 @@ def final_runs(study: Study) -> list[str]:
     return [
         *parts,
         against_ease(own, study.ease(study.dataset), plan_of(*_of(study)), study.choice.l2),
-        *against_paper(own, study.dataset),
+        *against_paper(own, study),
     ]
 
 
@@ -261,8 +261,8 @@ def best_published(dataset: str) -> dict[str, float]:
     }
 
 
-def against_paper(own: Sequence[RunRecord], dataset: str) -> list[str]:
-    best = best_published(dataset)
+def against_paper(own: Sequence[RunRecord], study: Study) -> list[str]:
+    best = best_published(study.dataset)
     if not all(best.values()):
         return []
     low, _ = mean_interval(np.array([run.final[MAIN] for run in own], dtype=np.float64))
@@ -270,7 +270,10 @@ def against_paper(own: Sequence[RunRecord], dataset: str) -> list[str]:
         f"{number(value, 4)} ({MODELS[model]}): {'above' if low > value else 'not clearly above'}"
         for model, value in best.items()
     ]
-    return [f"The paper's best NDCG@20 on this data: {'; '.join(texts)} (interval over seeds)."]
+    return [
+        f"The paper's best NDCG@20 on this data: {'; '.join(texts)} (interval over seeds). Its BNS is trained for "
+        f"{study.contest.epochs} epochs here; [reproduction.md](reproduction.md) has its rows, trained as it says."
+    ]
 
 
 def more_candidates(study: Study) -> list[str]:

@@ -223,8 +223,9 @@ def test_less_data_is_compared_with_ease_on_the_same_share():
 
 
 def test_no_paper_no_claim_against_it():
-    assert beyond_page.against_paper([judged(0.4).record], "gowalla") == []
-    assert "0.4176" in beyond_page.against_paper([judged(0.4).record, judged(0.5).record], "ml-100k")[0]
+    runs = [judged(0.4).record, judged(0.5).record]
+    assert beyond_page.against_paper(runs, beyond_page.Study("gowalla", "mf", [])) == []
+    assert "0.4176" in beyond_page.against_paper(runs, study())[0]
 
 
 def test_what_did_not_help_is_told_on_the_tenths_that_both_were_judged_on():
