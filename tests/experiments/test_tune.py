@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -225,3 +226,22 @@ def test_wrong_arguments_are_named():
         bn.tune(judged, "rns,oracle", **FEW)
     with pytest.raises(InputError, match="DNS twice"):
         bn.tune(judged, "dns,dns", **FEW)
+
+
+@pytest.mark.parametrize("moment", ["rename", "unlink"])
+def test_ctrl_c_while_the_journal_is_let_go_is_no_error_of_a_file(moment, tmp_path, monkeypatch):
+    from optuna.study import StudyDirection
+
+    storage = search._kept_in(tmp_path / "search.jsonl")
+    storage.create_new_study([StudyDirection.MAXIMIZE], "before")
+    plain = getattr(os, moment)
+
+    def interrupted(*paths):
+        if moment == "unlink":
+            plain(*paths)
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, moment, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        storage.create_new_study([StudyDirection.MAXIMIZE], "now")

@@ -201,8 +201,7 @@ def opened(folder: Path | None, plan: Mapping[str, Any], *, resume: bool) -> Ite
 def _study(folder: Path | None, plan: Mapping[str, Any], resume: bool) -> optuna.Study:
     from optuna import create_study
     from optuna.pruners import MedianPruner
-    from optuna.storages import InMemoryStorage, JournalStorage
-    from optuna.storages.journal import JournalFileBackend
+    from optuna.storages import InMemoryStorage
 
     journal = None if folder is None else folder / JOURNAL
     if journal is not None and journal.exists() and not resume:
@@ -213,7 +212,7 @@ def _study(folder: Path | None, plan: Mapping[str, Any], resume: bool) -> optuna
         _mend(journal)
     study = create_study(
         study_name="tune",
-        storage=InMemoryStorage() if journal is None else JournalStorage(JournalFileBackend(str(journal.resolve()))),
+        storage=InMemoryStorage() if journal is None else _kept_in(journal),
         direction="maximize",
         pruner=MedianPruner(n_startup_trials=UNJUDGED, n_warmup_steps=max(1, plan["epochs"] // 3)),
         load_if_exists=True,
@@ -227,6 +226,23 @@ def _study(folder: Path | None, plan: Mapping[str, Any], resume: bool) -> optuna
             )
         study.set_user_attr(key, value)
     return study
+
+
+def _kept_in(journal: Path) -> optuna.storages.JournalStorage:
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+
+    class Lock(JournalFileOpenLock):
+        """Ctrl-C while the lock is given back stays Ctrl-C: Optuna tidies up what may be gone, and would say that."""
+
+        def release(self) -> None:
+            try:
+                super().release()
+            except FileNotFoundError as error:
+                raise error.__context__ or error from None
+
+    path = str(journal.resolve())
+    return JournalStorage(JournalFileBackend(path, lock_obj=Lock(path)))
 
 
 def _check_place(journal: Path) -> None:
