@@ -96,7 +96,7 @@ def _summary(made: Sequence[Chapter], known: Tried) -> list[str]:
     return [
         f"At the last epoch {near} of {total} numbers ({near / total:.0%}) of tables 2 (MovieLens), 3 and 4 that have "
         f"been measured lie within {NEAR:g} of the paper as we read it, and {explained} more by another reading that "
-        f"was measured too, one reading a row; {(near + explained) / total:.0%} together; the goal of {GOAL:.0%} is "
+        f"was measured too, one reading a row; {(near + explained) / total:.1%} together; the goal of {GOAL:.0%} is "
         f"{verdict}. Readings are settings that the paper does not name, and formulas that it states otherwise; they "
         "were looked for after the row was seen to be off, so that one comes near is no proof that it is the paper's. "
         "Rows that stand in several tables are counted in each.",
