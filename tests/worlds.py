@@ -62,6 +62,6 @@ def compiled_choice(rule, drawn, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
     factors = sequential.Factors(vectors.users.copy(), vectors.items.copy(), mirror)
     sequential.train_block(
         rule, batch.users, batch.positives, drawn, train.indptr, train.indices, factors,
-        0.0, 0.0, False, negatives, infos,
+        sequential.Pace(0.0, 0.0, simultaneous=False, members=1), negatives, infos,
     )  # fmt: skip
     return negatives, infos

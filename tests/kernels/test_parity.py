@@ -15,6 +15,7 @@ from bayesneg.kernels import binning, choices, reference, scoring, sequential, s
 from bayesneg.kernels.rules import UNOBSERVED, AsCounted, Draws, LeastRisk, OfMixture
 from bayesneg.models import mf
 from bayesneg.models.embedding import EmbeddingScorer
+from bayesneg.models.mf import MFLearner
 from bayesneg.sampling.likelihoods import tabled
 from bayesneg.seeding import stream
 from rule_samplers import SAMPLERS as COUNTED
@@ -102,10 +103,44 @@ def test_step_follows_the_gradient_written_out_by_hand():
     new_w = w + 0.1 * (gradient * (h_i - h_j) - 0.2 * w)
     for simultaneous, along in ((False, new_w), (True, w)):
         own = [v.copy() for v in (w, h_i, h_j)]
-        assert sequential.step(*own, 0.1, 0.2, simultaneous) == pytest.approx(gradient, rel=1e-6)
+        pace = sequential.Pace(0.1, 0.2, simultaneous, members=1)
+        assert sequential.step(*own, pace) == pytest.approx(gradient, rel=1e-6)
         np.testing.assert_allclose(own[0], new_w, rtol=1e-6)
         np.testing.assert_allclose(own[1], h_i + 0.1 * (gradient * along - 0.2 * h_i), rtol=1e-6)
         np.testing.assert_allclose(own[2], h_j + 0.1 * (-gradient * along - 0.2 * h_j), rtol=1e-6)
+
+
+@pytest.mark.parametrize("update", ["sequential", "simultaneous"])
+@pytest.mark.parametrize("name", ["rns", "bns"])
+def test_every_member_learns_as_a_model_of_its_own_that_is_given_the_same_negatives(name, update):
+    train = random_interactions(np.random.default_rng(3), 10, 25, most=0.4)
+    model = bn.MF(dim=4, members=3, update=update, learning_rate=0.05)
+    learner = model.start(train, rng=stream(0, "init"))
+    order, size = np.random.default_rng(1).permutation(len(train)), np.sqrt(3)
+    alone = [
+        MFLearner(replace(model, members=1), train, *(size * vectors[:, own] for vectors in learner.embeddings()))
+        for own in (slice(0, 4), slice(4, 8), slice(8, 12))
+    ]
+    ready = SAMPLERS[name].prepare(train, rng=stream(0, "memory"))
+    picked = [block.negatives for block in learner.train_epoch(ready, epoch=1, order=order, rng=stream(0, "sampler"))]
+    for one in alone:
+        list(one.train_epoch(Given(np.concatenate(picked)), epoch=1, order=order, rng=stream(0, "sampler")))
+    for which, together in enumerate(learner.embeddings()):
+        apart = np.hstack([one.embeddings()[which] for one in alone])
+        np.testing.assert_allclose(size * together, apart, rtol=1e-4, atol=1e-7)
+    users, items = np.arange(10), np.tile(np.arange(25), (10, 1))
+    mean = np.mean([one.score(users, items) for one in alone], axis=0)
+    np.testing.assert_allclose(learner.score(users, items), mean, rtol=1e-4, atol=1e-7)
+
+
+class Given(bn.NegativeSampler):
+    """Answers with what is written down, example after example."""
+
+    def __init__(self, negatives):
+        self.left = iter(negatives)
+
+    def sample(self, batch):
+        return np.array([next(self.left) for _ in batch.users])
 
 
 @pytest.mark.parametrize("n_items", [1, 63, 64, 65, 200])

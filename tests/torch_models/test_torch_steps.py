@@ -223,19 +223,26 @@ def test_the_chunk_changes_no_choice(monkeypatch, name, chunk):
         np.testing.assert_array_equal(one.negatives, two.negatives)
 
 
+@pytest.mark.parametrize("members", [1, 3])
 @pytest.mark.parametrize("strength", [0.0, 0.3])
-def test_gradients_of_the_loss_are_autograd_s(strength):
+def test_gradients_of_the_loss_are_autograd_s(strength, members):
+    """Of the members' own vectors, which are given divided by the root of their number."""
     random = torch.Generator().manual_seed(0)
-    users, items = (torch.randn(n, 5, generator=random, requires_grad=True) for n in (7, 9))
+    own_users, own_items = (torch.randn(n, members, 5, generator=random, requires_grad=True) for n in (7, 9))
+    users, items = (vectors.flatten(1) * members**-0.5 for vectors in (own_users, own_items))
     which, positives = (torch.randint(0, 7, (50,), generator=random) for _ in range(2))
     negatives = torch.randint(-1, 9, (50,), generator=random)
-    found = batched.bpr_gradients(users.detach(), items.detach(), which, positives, negatives, strength)
+    *found, infos = batched.bpr_gradients(
+        users.detach(), items.detach(), which, positives, negatives, strength, members
+    )
     keep = negatives >= 0
-    w, h_i, h_j = users[which][keep], items[positives][keep], items[negatives][keep]
-    gap = (w * (h_i - h_j)).sum(dim=1)
-    penalty = (w.square() + h_i.square() + h_j.square()).sum(dim=1)
-    (torch.nn.functional.softplus(-gap) + 0.5 * strength * penalty).mean().backward()
-    torch.testing.assert_close(found[0], users.grad)
-    torch.testing.assert_close(found[1], items.grad)
-    torch.testing.assert_close(found[2][keep], torch.sigmoid(-gap).detach())
-    assert not found[2][~keep].any()
+    w, h_i, h_j = own_users[which][keep], own_items[positives][keep], own_items[negatives][keep]
+    gaps = (w * (h_i - h_j)).sum(dim=2)
+    penalty = (w.square() + h_i.square() + h_j.square()).sum(dim=2)
+    (torch.nn.functional.softplus(-gaps) + 0.5 * strength * penalty).sum(dim=1).mean().backward()
+    expected = own_users.grad, own_items.grad
+    for vectors, gradient, own in zip((users, items), found, expected, strict=True):
+        (through,) = torch.autograd.grad(vectors, own_users if own is expected[0] else own_items, gradient)
+        torch.testing.assert_close(through, own)
+    torch.testing.assert_close(infos[keep], torch.sigmoid(-gaps.mean(dim=1)).detach())
+    assert not infos[~keep].any()

@@ -122,6 +122,7 @@ class MFOptions(Options):
     )
     threads: int = Field(1, description="threads that train at once; above 1 not deterministic")
     sampling_batch: int = Field(1, description="examples a sampler of your own answers at once")
+    members: int = Field(1, description="models that learn side by side; the score is the mean of theirs")
 
 
 class TorchOptions(Options):
@@ -141,6 +142,7 @@ class TorchOptions(Options):
     shuffle: Literal["once", "epoch"] = Field(
         "epoch", description="once (one order of examples) or epoch (a new one each)"
     )
+    members: int = Field(1, description="models that learn side by side; the score is the mean of theirs")
     chunk: int = Field(1 << 24, description="scores held at once where a sampler looks at the whole catalogue")
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="the same as --device")
 

@@ -51,6 +51,15 @@ class Factors(NamedTuple):
     mirror: Mirror  # the items again, where the rule sweeps them
 
 
+class Pace(NamedTuple):
+    """How a step is taken."""
+
+    learning_rate: float
+    regularization: float
+    simultaneous: bool  # items move along the old user vector, otherwise along the one just updated
+    members: int  # equal parts of the factors that each learn from their own error
+
+
 class Example(NamedTuple):
     """Which example of the block a choice is for, and room to work in."""
 
@@ -230,33 +239,39 @@ def wins_anyway(F, p, x_positive, highest, second, weight):  # type: ignore[no-u
 # ---------------------------------------------------------------------------------------------------------- training
 
 
-@reordering_kernel
-def step(
-    w: np.ndarray, h_i: np.ndarray, h_j: np.ndarray, learning_rate: float, regularization: float, simultaneous: bool
-) -> np.float32:
-    """One ascent step on ln σ(x_i − x_j) − reg/2 · |·|²; returns 1 − σ(x_i − x_j) before the step.
+@kernel
+def step(w: np.ndarray, h_i: np.ndarray, h_j: np.ndarray, pace: Pace) -> np.float32:
+    """One ascent step of every member, each on its own factors; returns 1 − σ(x_i − x_j) of all before the step."""
+    size = len(w) // pace.members
+    x = np.float32(0.0)
+    for start in range(0, len(w), size):
+        own = slice(start, start + size)
+        x += member_step(w[own], h_i[own], h_j[own], pace)
+    return np.float32(1.0 / (1.0 + np.exp(np.float64(x))))
 
-    ``simultaneous`` moves the items along the old w, otherwise along the w just updated.
-    """
+
+@reordering_kernel
+def member_step(w: np.ndarray, h_i: np.ndarray, h_j: np.ndarray, pace: Pace) -> np.float32:
+    """One ascent step on ln σ(members · (x_i − x_j)) − reg/2 · |·|²; returns x_i − x_j before the step."""
     x = np.float32(0.0)
     for f in range(len(w)):
         x += w[f] * (h_i[f] - h_j[f])
-    gradient = np.float32(1.0 / (1.0 + np.exp(np.float64(x))))
-    rate, decay = np.float32(learning_rate), np.float32(regularization)
+    gradient = np.float32(1.0 / (1.0 + np.exp(pace.members * np.float64(x))))
+    rate, decay = np.float32(pace.learning_rate), np.float32(pace.regularization)
     for f in range(len(w)):
         old, hi, hj = w[f], h_i[f], h_j[f]
         new = old + rate * (gradient * (hi - hj) - decay * old)
-        along = old if simultaneous else new
+        along = old if pace.simultaneous else new
         w[f] = new
         h_i[f] = hi + rate * (gradient * along - decay * hi)
         h_j[f] = hj - rate * (gradient * along + decay * hj)
-    return gradient
+    return x
 
 
 def _entry_points(digest: int) -> tuple[Callable[..., None], Callable[..., None], Callable[..., None]]:
     @entry_point
     def train_block(  # type: ignore[no-untyped-def]
-        rule, users, positives, draws, indptr, indices, factors, rate, decay, simultaneous, negatives, infos
+        rule, users, positives, draws, indptr, indices, factors, pace, negatives, infos
     ):
         """Choose and learn, example after example; ``negatives`` and ``infos`` (B,) say what was chosen."""
         rule, draws, indices, factors = lent(rule), lent(draws), lent(indices), lent(factors)
@@ -272,20 +287,20 @@ def _entry_points(digest: int) -> tuple[Callable[..., None], Callable[..., None]
             if j < 0:
                 continue
             negatives[b] = j
-            infos[b] = step(factors.users[user], factors.items[i], factors.items[j], rate, decay, simultaneous)
+            infos[b] = step(factors.users[user], factors.items[i], factors.items[j], pace)
             if sweeping:
                 update_mirror(factors.mirror, i, factors.items[i])
                 update_mirror(factors.mirror, j, factors.items[j])
 
     @entry_point
-    def learn_given(users, positives, negatives, factors, rate, decay, simultaneous, infos):  # type: ignore[no-untyped-def]
+    def learn_given(users, positives, negatives, factors, pace, infos):  # type: ignore[no-untyped-def]
         """The same steps for negatives (B,) that somebody else chose; −1 is skipped."""
         factors = lent(factors)
         for b in range(len(users) + digest * 0):
             infos[b] = 0.0
             if negatives[b] >= 0:
                 w, h_i, h_j = factors.users[users[b]], factors.items[positives[b]], factors.items[negatives[b]]
-                infos[b] = step(w, h_i, h_j, rate, decay, simultaneous)
+                infos[b] = step(w, h_i, h_j, pace)
 
     @entry_point
     def choose_block(rule, users, positives, draws, firsts, indptr, indices, factors, negatives):  # type: ignore[no-untyped-def]

@@ -56,11 +56,15 @@ def mean_of_layers(adjacency: Tensor, layers: int, x: Tensor) -> Tensor:
 
 
 class SmoothedEmbeddings(nn.Module):
-    """User and item vectors: the mean of the embeddings and of what each layer makes of them."""
+    """User and item vectors: the mean of the embeddings and of what each layer makes of them.
 
-    def __init__(self, first: np.ndarray, train: Interactions, layers: int) -> None:
+    Those of several members stand one after another, divided by the root of their number, so that the inner product is
+    the mean of theirs.
+    """
+
+    def __init__(self, first: np.ndarray, train: Interactions, layers: int, *, members: int = 1) -> None:
         super().__init__()
-        self.n_users, self.layers = train.n_users, layers
+        self.n_users, self.layers, self.members = train.n_users, layers, members
         self.first = nn.Parameter(torch.from_numpy(first))  # (n_users + n_items, d)
         self.register_buffer("adjacency", normalised_adjacency(train) if layers else None, persistent=False)
 
@@ -68,5 +72,7 @@ class SmoothedEmbeddings(nn.Module):
         vectors = self.first
         if self.layers:
             vectors = Smooth.apply(self.adjacency, self.layers, vectors)  # type: ignore[no-untyped-call]
+        if self.members > 1:
+            vectors = vectors * self.members**-0.5
         users, items = torch.split(vectors, [self.n_users, len(vectors) - self.n_users])
         return users, items

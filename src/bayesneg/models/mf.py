@@ -2,6 +2,11 @@
 
 S. Rendle et al., "BPR: Bayesian Personalized Ranking from Implicit Feedback", UAI 2009; settings of B. Liu and B. Wang,
 ICDE 2023. The score is x_ui = w_u · h_i; an example (u, i, j) is one step on ln σ(x_ui − x_uj).
+
+With ``members`` above 1 the vectors are those of several factorizations, one after another, and the score is the mean
+of theirs: each learns from its own error on the same example, and the negative is chosen by the mean. What one of them
+gets wrong by chance the others mostly do not. The vectors are kept divided by the root of the number of members, which
+makes their inner product the mean.
 """
 
 from __future__ import annotations
@@ -25,7 +30,7 @@ from bayesneg.models.embedding import EmbeddingScorer
 
 if TYPE_CHECKING:
     from bayesneg.kernels.scoring import Places
-    from bayesneg.kernels.sequential import Factors
+    from bayesneg.kernels.sequential import Factors, Pace
 
 BLOCK = 1 << 14  # examples whose candidates are drawn at once
 NUMBERS = 1 << 20  # and at most this many numbers for them
@@ -40,7 +45,8 @@ class MF:
     the textbook step. ``shuffle="once"`` keeps one random order of examples, as published; ``"epoch"`` draws a new one
     each time. ``threads`` above 1 lets threads write over each other's steps: faster, no longer deterministic.
     ``sampling_batch`` is how many consecutive examples a sampler written in Python answers at once, before their
-    steps are taken; built-in samplers always see the factors as they are at each example.
+    steps are taken; built-in samplers always see the factors as they are at each example. ``members`` is how many
+    factorizations of ``dim`` factors learn side by side, the score being the mean of theirs.
     """
 
     dim: int = 32
@@ -51,9 +57,10 @@ class MF:
     shuffle: Literal["once", "epoch"] = "once"
     threads: int = 1
     sampling_batch: int = 1
+    members: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("dim", "threads", "sampling_batch"):
+        for name in ("dim", "threads", "sampling_batch", "members"):
             whole(name, getattr(self, name))
         number("learning_rate", self.learning_rate, above=0)
         number("regularization", self.regularization, least=0)
@@ -66,8 +73,9 @@ class MF:
 
     def start(self, train: Interactions, *, rng: np.random.Generator) -> MFLearner:
         scale = np.sqrt(self.regularization) if self.init_scale is None else self.init_scale
-        users = rng.normal(0.0, scale, (train.n_users, self.dim)).astype(np.float32)
-        items = rng.normal(0.0, scale, (train.n_items, self.dim)).astype(np.float32)
+        scale, width = scale / np.sqrt(self.members), self.dim * self.members
+        users = rng.normal(0.0, scale, (train.n_users, width)).astype(np.float32)
+        items = rng.normal(0.0, scale, (train.n_items, width)).astype(np.float32)
         return MFLearner(self, train, users, items)
 
 
@@ -120,6 +128,13 @@ class MFLearner(EmbeddingScorer):
                 list(pool.map(train_part, _parts(len(batch.users), self.settings.threads)))
                 yield sampled
 
+    @property
+    def _pace(self) -> Pace:
+        from bayesneg.kernels import sequential
+
+        own = self.settings
+        return sequential.Pace(own.learning_rate, own.regularization, own.update == "simultaneous", own.members)
+
     @cached_property
     def _places(self) -> Places:
         from bayesneg.kernels import scoring
@@ -139,9 +154,7 @@ class MFLearner(EmbeddingScorer):
             self.train.indptr,
             self.train.indices,
             factors,
-            self.settings.learning_rate,
-            self.settings.regularization,
-            self.settings.update == "simultaneous",
+            self._pace,
             sampled.negatives[part],
             sampled.info[part],
         )
@@ -159,9 +172,7 @@ class MFLearner(EmbeddingScorer):
                 batch.positives,
                 sampled.negatives,
                 factors,
-                self.settings.learning_rate,
-                self.settings.regularization,
-                self.settings.update == "simultaneous",
+                self._pace,
                 sampled.info,
             )
             yield sampled
