@@ -16,7 +16,8 @@ labels are not in that split. ``finalists`` trains the best four, and EASE, with
 ``final`` takes the setting and the epoch that were best there, trains on the whole training part with ten seeds and
 looks at the test labels; beside it stand the baselines, EASE with every l2, so that it can be compared with the one
 chosen on validation and with the one that is best in hindsight. ``curve`` trains with more and more candidates, by the
-chosen prior and by the paper's. ``sizes`` trains with less and less data, beside EASE. Records go to results/beyond/; a
+learned prior and by the paper's. ``sizes`` trains with less and less data, beside EASE. Both train what the plan names
+for them, else what is chosen. Records go to results/beyond/; a
 part that is interrupted goes on where it was. beyond_page.py writes docs/beyond.md from them.
 """
 
@@ -71,27 +72,33 @@ def searched(dataset: str, model: str) -> list[Row]:
 def final(dataset: str, model: str, choice: Choice) -> list[Row]:
     plan = plan_of(dataset, model)
     beside = [row(label, dataset, model, (sampler, {}), plan.epochs) for label, sampler in plan.beside.items()]
+    if choice.setting[1]:  # what the sampler is worth, and what the model
+        beside.append(row("the paper's BNS with that model", dataset, model, ({}, choice.setting[1]), choice.epoch))
     return [row("chosen on validation", dataset, model, choice.setting, choice.epoch), *beside]
 
 
-def curve(dataset: str, model: str, choice: Choice) -> dict[str, dict[int, Row]]:
+def studied(dataset: str, model: str, choice: Choice | None) -> tuple[Setting, int] | None:
+    """What curve and sizes train, and for how long; None where the plan names nothing and nothing is chosen yet."""
+    named = plan_of(dataset, model).studied
+    return named if named or choice is None else (choice.setting, choice.epoch)
+
+
+def curve(dataset: str, model: str, setting: Setting, epochs: int) -> dict[str, dict[int, Row]]:
     """For each prior a row with every number of candidates."""
-    of_sampler, of_model = choice.setting
+    of_sampler, of_model = setting
     priors = {"learned prior": of_sampler, "the paper's prior": {"weight": of_sampler["weight"]}}
     return {
         name: {
-            m: row(f"{name}, m = {m}", dataset, model, ({**settings, "candidates": m}, of_model), choice.epoch)
-            for m in CURVE
+            m: row(f"{name}, m = {m}", dataset, model, ({**settings, "candidates": m}, of_model), epochs) for m in CURVE
         }
         for name, settings in priors.items()
     }
 
 
-def sizes(dataset: str, model: str, choice: Choice) -> dict[int, Row]:
-    """The chosen setting with a share of the training part."""
+def sizes(dataset: str, model: str, setting: Setting, epochs: int) -> dict[int, Row]:
+    """A setting with a share of the training part."""
     return {
-        percent: row(f"{percent}% of the data", f"{dataset}@{percent}", model, choice.setting, choice.epoch)
-        for percent in SIZES
+        percent: row(f"{percent}% of the data", f"{dataset}@{percent}", model, setting, epochs) for percent in SIZES
     }
 
 
@@ -138,14 +145,14 @@ def planned(part: str, source: Source, dataset: str, model: str, seeds: int | No
         best = [one.setting for one in finalists(found, contest)]
         rows = [row(written(one[0] | one[1]), dataset, model, one, contest.epochs) for one in best]
         return _on(contest.all, source, model, rows, dataset)
-    choice = chosen(found, contest)
     if part == "final":
-        judged = cells_of(source, model, "last", final(dataset, model, choice), seeds or 10)
+        judged = cells_of(source, model, "last", final(dataset, model, chosen(found, contest)), seeds or 10)
         return solved(source, dataset, model, "last", "item-knn", "popularity") + judged
+    setting, epochs = studied(dataset, model, None) or chosen(found, contest)[:2]
     if part == "curve":
-        rows = [one for own in curve(dataset, model, choice).values() for one in own.values()]
+        rows = [one for own in curve(dataset, model, setting, epochs).values() for one in own.values()]
         return cells_of(source, model, "last", rows, seeds or 3)
-    thinned = sizes(dataset, model, choice).values()
+    thinned = sizes(dataset, model, setting, epochs).values()
     baselines = [cell for one in thinned for cell in solved(source, one.dataset, model, "last")]
     return baselines + cells_of(source, model, "last", thinned, seeds or 3)
 

@@ -24,7 +24,7 @@ from bayesneg.report.plots import look
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
-from beyond import CURVE, RESULTS, Row, curve, final, sizes, written
+from beyond import CURVE, RESULTS, Row, curve, final, sizes, studied, written
 from choosing import MAIN, Choice, Contest, Setting, Tried, UnsettledError, chosen, setting_of, tried
 from pages import HOME, keep, keep_pictures, only_check
 from plans import MIDDLE, Plan, plan_of
@@ -92,9 +92,10 @@ class Study:
 
     def curves(self) -> dict[str, dict[int, list[RunRecord]]]:
         """For each prior the runs with every number of candidates; empty unless ``beyond.py curve`` was run."""
-        if self.choice is None:
+        own = studied(self.dataset, self.model, self.choice)
+        if own is None:
             return {}
-        rows = curve(self.dataset, self.model, self.choice)
+        rows = curve(self.dataset, self.model, *own)
         found = {prior: {m: self.of(row) for m, row in own.items()} for prior, own in rows.items()}
         kept = {prior: {m: runs for m, runs in own.items() if runs} for prior, own in found.items()}
         return kept if all(len(own) > 1 for own in kept.values()) else {}
@@ -284,19 +285,29 @@ def more_candidates(study: Study) -> list[str]:
     counts = sorted({len(records) for own in found.values() for records in own.values()})
     return [
         "### More candidates",
-        "NDCG@20 of the chosen setting, and of the paper's prior and likelihood with its λ, at its epoch; "
+        f"NDCG@20 of {told_of(study)}, and of the paper's prior and likelihood with its λ and its model; "
         f"{' or '.join(map(str, counts))} seeds.",
         grid([["", *(f"m = {m}" for m in CURVE)], ["---", *("---:" for _ in CURVE)], *lines]),
         f"![NDCG@20 against the number of candidates, for both priors](images/beyond/{study.name}.svg)",
     ]
 
 
+def told_of(study: Study) -> str:
+    """What the curve and the sizes were trained with."""
+    plan = plan_of(*_of(study))
+    if plan.studied is None:
+        return "the chosen setting, at the chosen epoch"
+    setting, epochs = plan.studied
+    return f"{text_of(plan.completed(setting))}, at epoch {epochs}"
+
+
 def less_data(study: Study) -> list[str]:
     """The chosen setting and EASE with less and less data."""
-    if study.choice is None:
+    own = studied(*_of(study), study.choice)
+    if own is None:
         return []
     lines = []
-    for percent, one in sizes(*_of(study), study.choice).items():
+    for percent, one in sizes(*_of(study), *own).items():
         runs, ease = study.of(one), study.ease(one.dataset)
         if not runs or not ease:
             continue
@@ -307,11 +318,11 @@ def less_data(study: Study) -> list[str]:
         lines.append([f"{percent}%", f"{runs[0].data['n_train']:,}", *values])
     if not lines:
         return []
-    head = ["training part", "pairs", "chosen on validation", "EASE, best l2 on test", "difference, over users", ""]
+    head = ["training part", "pairs", "BNS, learned prior", "EASE, best l2 on test", "difference, over users", ""]
     return [
         "### Less data",
-        "NDCG@20 on the whole test part after training on a random share of the training part, with the setting and "
-        "the epoch chosen on all of it; EASE has the l2 that is best on the test labels of each row.",
+        f"NDCG@20 on the whole test part of {told_of(study)}, after training on a random share of the training part; "
+        "EASE has the l2 that is best on the test labels of each row.",
         grid([head, ["---", *("---:" for _ in head[1:])], *lines]),
     ]
 

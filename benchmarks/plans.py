@@ -29,6 +29,7 @@ class Plan(NamedTuple):
     of_model: Mapping[str, Any] = MappingProxyType({})
     l2: Sequence[float] = L2  # of EASE
     beside: Mapping[str, Settings] = MappingProxyType({"the paper's BNS": {}})  # samplers of the final runs
+    studied: tuple[Setting, int] | None = None  # what curve and sizes train, and for how long; else what is chosen
 
     def grid(self) -> list[Setting]:
         """Samplers with the model as it is, the middle one with other settings of the model, then both."""
@@ -44,12 +45,17 @@ class Plan(NamedTuple):
         return Contest(settings, self.epochs, self.l2, self.n_first, self.n_all)
 
 
-def steep(dims: Iterable[int], penalties: Iterable[float]) -> list[Settings]:
+def steep(dims: Iterable[int], penalties: Iterable[float], **other: int) -> list[Settings]:
     """MF that learns twice as fast and forgets more."""
     return [
-        {"dim": dim, "learning_rate": 0.02, "regularization": penalty, "init_scale": 0.1}
+        {"dim": dim, "learning_rate": 0.02, "regularization": penalty, "init_scale": 0.1, **other}
         for dim, penalty in product(dims, penalties)
     ]
+
+
+def together(candidates: Iterable[int], models: Iterable[Settings]) -> list[Setting]:
+    """The middle sampler with other numbers of candidates, each with every model."""
+    return [({**MIDDLE, "candidates": m}, model) for m, model in product(candidates, models)]
 
 
 FEW: Final = [MIDDLE, {**MIDDLE, "candidates": 20}, {**MIDDLE, "likelihood": "paper"}]
@@ -79,11 +85,22 @@ PLANS: Final[Mapping[tuple[str, str], Plan]] = {
         [{**LEARNED, "candidates": m, "weight": w} for m, w in product((5, 10, 20), (5.0, 10.0, 20.0))]
         + [{**MIDDLE, **other} for other in ONE_CHANGED],
         [{"dim": 64}, {"dim": 128}, *steep((64, 128), (0.01, 0.02, 0.03))],
+        [
+            ({**of_sampler, **REFRESHED}, of_model)
+            for of_sampler, of_model in together((10,), [{"members": 8}, {"dim": 64, "members": 8}])
+            + together((10, 20, 50), [{"dim": 64, "members": 4}])
+            + together((10, 20), steep((64,), (0.02,), members=4))
+        ],
+        n_all=10,
+        studied=((MIDDLE, steep((128,), (0.03,))[0]), 65),
     ),
     ("ml-100k", "lightgcn"): Plan(
         45,
         [*FEW, {**MIDDLE, "candidates": 50}, {**MIDDLE, "weight": 20.0}, {**MIDDLE, "likelihood": "empirical"}],
         GRAPH,
+        together((10,), [{"members": 8}, {"dim": 64, "members": 4}])
+        + together((10, 20, 50), [{"members": 4}])
+        + [({**MIDDLE, "weight": 20.0}, {"members": 4})],
         n_first=3,
         n_all=10,
     ),
@@ -92,13 +109,16 @@ PLANS: Final[Mapping[tuple[str, str], Plan]] = {
         FEW,
         [{"dim": 128}, *steep((64, 128), (0.01, 0.02, 0.03)), *steep((256,), (0.02,))],
         [({**MIDDLE, **more}, steep((128,), (0.02,))[0]) for more in MORE]
-        + [({**MIDDLE, "candidates": m}, wide) for m, wide in product((20, 50), steep((256, 512), (0.02,)))],
+        + together((20, 50), steep((256, 512), (0.02,)))
+        + together((20,), steep((64, 128, 256), (0.02,), members=4))
+        + together((50,), steep((128,), (0.02,), members=4)),
         of_sampler=REFRESHED,
     ),
     ("ml-1m", "lightgcn"): Plan(
         45,
         FEW,
         GRAPH,
+        together((10, 20), [{"dim": 64, "members": 4}, {"dim": 128}]) + together((20,), [{"dim": 64}]),
         of_model={"batch_size": 1024},
     ),
     ("gowalla", "mf"): LARGE,

@@ -203,7 +203,9 @@ def test_earlier_final_runs_stay_while_those_of_the_choice_are_missing():
 
 def test_the_curve_has_the_final_runs_of_the_chosen_m_and_nothing_of_other_settings():
     choice = Choice((SETTING, {}), 10, 400.0)
-    final, curve = beyond.final("ml-100k", "mf", choice)[0], beyond.curve("ml-100k", "mf", choice)["learned prior"][10]
+    of_curve = beyond.studied("ml-100k", "mf", choice)
+    curve = beyond.curve("ml-100k", "mf", *of_curve)["learned prior"][10]
+    final = beyond.final("ml-100k", "mf", choice)[0]
     assert final[1:] == curve[1:], "the sweep trains once what both have"
     own = [judged(0.4), judged(0.5, candidates=20, label="learned prior, m = 20")]
     stale = judged(0.9, candidates=50, epoch=5, label="learned prior, m = 50")
@@ -211,6 +213,20 @@ def test_the_curve_has_the_final_runs_of_the_chosen_m_and_nothing_of_other_setti
     found = study(*own, stale, *papers).curves()
     values = {prior: {m: runs[0].final["ndcg@20"] for m, runs in by_m.items()} for prior, by_m in found.items()}
     assert values == {"learned prior": {10: 0.4, 20: 0.5}, "the paper's prior": {10: 0.2, 20: 0.2}}
+
+
+def test_a_plan_can_name_what_the_curve_and_the_sizes_are_trained_with(monkeypatch):
+    named, choice = ((SETTING, {"dim": 64}), 5), Choice((SETTING, {}), 10, 400.0)
+    assert beyond.studied("ml-100k", "mf", choice) == ((SETTING, {}), 10)
+    assert beyond.studied("ml-100k", "mf", None) is None
+    monkeypatch.setitem(plans.PLANS, ("ml-100k", "mf"), plans.plan_of("ml-100k", "mf")._replace(studied=named))
+    assert beyond.studied("ml-100k", "mf", None) == beyond.studied("ml-100k", "mf", choice) == named
+
+
+def test_the_final_runs_tell_the_sampler_s_part_from_the_model_s():
+    alone, both = (beyond.final("ml-100k", "mf", Choice((SETTING, of), 10, 400.0)) for of in ({}, {"members": 4}))
+    (papers,) = [row for row in both if row.label not in {row.label for row in alone}]
+    assert (papers.setting, papers.epochs) == (({}, {"members": 4}), both[0].epochs)
 
 
 def test_less_data_is_compared_with_ease_on_the_same_share():
