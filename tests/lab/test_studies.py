@@ -10,7 +10,7 @@ import pytest
 
 from bayesneg.evaluation.intervals import holm
 from bayesneg.experiments.recipe import Row
-from bayesneg.lab import latex, markdown, sheet
+from bayesneg.lab import document, findings, latex, markdown, sheet
 from bayesneg.lab.contests import contests
 from bayesneg.lab.published import METRICS, published
 from bayesneg.lab.readings import explanation, tried
@@ -100,6 +100,53 @@ def test_only_readings_of_different_published_rows_are_no_rivals():
     assert all(recipe_of(name).readings == (name in READINGS) for name in TABLES)
 
 
+def test_readings_are_corrected_among_those_of_the_same_row_alone():
+    lines = [
+        line(label, [values(0.4 + seed / 400, seed=10 * seed + s) for s in range(3)])
+        for seed, label in enumerate("ABCDE")
+    ]
+    rows = ("table2/BNS", "table2/BNS", "table2/RNS", "table2/RNS", "table2/RNS")
+    beside = [
+        replace(each, row=each.row.model_copy(update={"paper": paper})) for each, paper in zip(lines, rows, strict=True)
+    ]
+    alone = {(pair.one, pair.other): pair for pair in contests(study(*beside[:2]))}
+    found = {(pair.one, pair.other): pair for pair in contests(replace(study(*beside), readings=True))}
+    assert found["A", "B"].p_users == alone["A", "B"].p_users
+    assert found["C", "D"].p_users > contests(study(*beside[2:4]))[0].p_users, "three pairs of that row"
+
+
+def test_a_reading_with_too_few_seeds_does_not_count_towards_the_goal():
+    def told(n_seeds):
+        own = line("BNS", [np.full(5, 0.43)] * 3)
+        near = replace(line("near", [np.full(5, 0.405)] * n_seeds), beside=own.beside)
+        made = [document.Chapter("table2", recipe_of("table2"), [study(own)])]
+        return document._summary(made, tried([study(near)]))
+
+    assert "not counted for the goal" in told(1)[0]
+    assert "is **not reached**" in told(1)[0]
+    assert "not counted" not in told(3)[0]
+    assert "the goal of 90% is reached" in told(3)[0]
+    assert "| BNS | MovieLens-100K, MF | near | 3 | " in "\n".join(told(3))
+
+
+def test_figures_are_told_beside_what_the_paper_says():
+    def ended(label, tnr, inf):
+        one = line(label, [np.full(5, 0.4)])
+        return replace(one, runs=tuple(replace(run, epochs=[{"epoch": 1, "tnr": tnr, "inf": inf}]) for run in one.runs))
+
+    text = findings.sampling_quality(study(ended("RNS", 0.97, 0.1), ended("BNS", 0.91, 0.2)))
+    assert "TNR at the last epoch, highest first: RNS 0.9700, BNS 0.9100." in text
+    assert "that does not reproduce: BNS is number 2. INF" in text
+    assert text.endswith("The paper names BNS as the best after enough epochs; that reproduces.")
+    at = [
+        line(label, [np.full(5, value)])
+        for label, value in (("λ = 1", 0.5), ("λ = 5", 0.4), ("m = 5", 0.4), ("m = 1", 0.3))
+    ]
+    text = findings.sensitivity(study(*at))
+    assert "NDCG@20 over λ: 1: 0.5000, 5: 0.4000. The paper sees the highest at 5; that does not reproduce." in text
+    assert text.endswith("The paper sees the highest at 5 or 10; that reproduces.")
+
+
 def test_holm_by_hand():
     assert holm([0.01, 0.04, 0.03, 0.5]) == pytest.approx([0.04, 0.09, 0.09, 0.5])
     assert holm([0.9, 0.8]) == [1.0, 1.0]
@@ -140,7 +187,7 @@ def test_one_reading_of_a_row_explains_the_numbers_that_are_off():
     assert "A 0 of 9" not in found.sentence  # a row does not explain itself
     nothing = explanation(own, made, tried([study(replace(far, beside=own.beside))]))
     assert (nothing.best, nothing.n_explained) == (None, 0)
-    assert explanation(own, made, {}).sentence == ""
+    assert explanation(own, made, {}).sentence == "No other reading was measured."
     assert explanation(near, study(near), {("table2/near", "ml-100k", "mf"): [far]}).sentence == ""  # nothing is off
 
 

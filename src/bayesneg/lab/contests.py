@@ -2,7 +2,8 @@
 
 Users differ far more than samplers do, and so do seeds; a pair of runs on the same data shares both. A difference is
 called clear only if it is clear over the users (each user's mean over the seeds) and over the seeds (each seed's mean
-over the users), after Holm's correction for all pairs of the study.
+over the users), after Holm's correction for all pairs of the study; in a study of readings, for those of the same
+published row.
 """
 
 from __future__ import annotations
@@ -52,8 +53,19 @@ def contests(study: Study) -> list[Contest]:
         pair for pair in combinations(study.lines, 2) if not study.readings or pair[0].row.paper == pair[1].row.paper
     ]
     pairs = [(one, other, found) for one, other in rivals if (found := paired(one.runs, other.runs, MAIN)) is not None]
-    p_users = holm([found.over_users.p_value for *_, found in pairs])
-    p_seeds = holm([found.over_seeds.p_value for *_, found in pairs])
+    families: dict[str, list[int]] = {}
+    for place, (one, *_) in enumerate(pairs):
+        families.setdefault(one.row.paper if study.readings and one.row.paper else "", []).append(place)
+    p_users, p_seeds = [math.nan] * len(pairs), [math.nan] * len(pairs)
+    for places in families.values():
+        own = [pairs[place][2] for place in places]
+        for place, of_users, of_seeds in zip(
+            places,
+            holm([found.over_users.p_value for found in own]),
+            holm([found.over_seeds.p_value for found in own]),
+            strict=True,
+        ):
+            p_users[place], p_seeds[place] = of_users, of_seeds
     return [
         Contest(one.label, other.label, found.over_users, p_users[place], p_seeds[place], found.n_seeds)
         for place, (one, other, found) in enumerate(pairs)

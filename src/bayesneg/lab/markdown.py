@@ -86,7 +86,8 @@ def verdicts(study: Study) -> list[str]:
     head = ["NDCG@20", "difference", "95% interval over users", "p, users", "p, seeds", "seeds", "verdict"]
     rows = [[f"{pair.one} − {pair.other}", *_verdict(pair)] for pair in found]
     rule = ["---", "---:", "---:", "---:", "---:", "---:", "---"]
-    return ["Paired tests, Holm-corrected within this table:", grid([head, rule, *rows])]
+    within = "the readings of one row" if study.readings else "this table"
+    return [f"Paired tests, Holm-corrected within {within}:", grid([head, rule, *rows])]
 
 
 def _verdict(pair: Contest) -> list[str]:

@@ -39,10 +39,12 @@ class Explanation:
 
     @property
     def sentence(self) -> str:
-        """What was tried, and what it gave; empty where nothing was."""
+        """What was tried, and what it gave; empty where there was no need."""
         others = [f"{line.label} {line.n_near} of {len(line.compared)}" for line in self.readings]
-        if not others or self.line.n_near == len(self.line.compared):
+        if self.line.n_near == len(self.line.compared):
             return ""
+        if not others:
+            return "No other reading was measured."
         text = f"Readings measured, numbers within {NEAR:g}: {'; '.join(others)}."
         return f"{text} By {self.best.label} {self.n_explained} more would be near." if self.best else text
 

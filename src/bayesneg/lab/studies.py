@@ -18,7 +18,7 @@ from bayesneg.runs.record import RunRecord
 
 NEAR: Final = 0.01  # further than this from the interval, the published number is marked
 VIEWS: Final[Mapping[str, str]] = {
-    "last": "last epoch, as in the paper",
+    "last": "last epoch",
     "best": "best epoch on validation data",
     **{view: f"judged on validation data, tenth {place}" for place, view in enumerate(TENTHS, 1)},
 }

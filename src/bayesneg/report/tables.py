@@ -76,7 +76,8 @@ def comparison_caption(rows: Sequence[Row]) -> str:
     if len(rows) > 1:
         parts.append(
             f"Below, the difference to {rows[0].label} with its 95% interval, paired by seed or user: "
-            "▲ higher, ▼ lower, ○ not distinguishable from zero. Bold: the highest mean."
+            "▲ higher, ▼ lower, ○ not distinguishable from zero, each pair by itself, uncorrected for their number. "
+            "Bold: the highest mean."
         )
     return " ".join(parts)
 
