@@ -18,6 +18,7 @@ import sweeps
 
 from bayesneg.cli import main
 from bayesneg.data.readers.yahoo import TEST_FILE, TRAIN_FILE
+from browser import open_without_complaint
 
 START = "import sys; from bayesneg.cli import main; main(sys.argv[1:])"
 
@@ -51,6 +52,20 @@ def test_a_recipe_of_one_s_own_gives_every_format(finished):
     assert 'href="#s2"' in page
     assert 'id="s2"' in page
     assert "Paired tests" in page
+
+
+def test_a_browser_opens_the_report_without_a_word_of_complaint(finished, tmp_path):
+    open_without_complaint(finished / "out" / "three.html", tmp_path)
+
+
+def test_a_place_that_cannot_be_written_is_named_with_a_way_out(capsys, finished, tmp_path):
+    (tmp_path / "file").touch()
+    code, _, said = reproduce(capsys, finished / "three.toml", "--out", tmp_path / "file")
+    assert code == 2
+    assert "name another folder" in said
+    code, _, said = reproduce(capsys, tmp_path / "nothing.toml", "--out", tmp_path)
+    assert code == 2
+    assert "check the path" in said
 
 
 def reproducing(finished, out, *, jobs):

@@ -80,5 +80,19 @@ def _status(arguments: Sequence[str] | None) -> int:
     except OSError as error:
         if error.filename is None:
             raise
-        say(f"error: {error.filename}: {error.strerror}")
+        say(f"error: {error.filename}: {error.strerror}; {_way_out(error)}")
         return 2
+
+
+def _way_out(error: OSError) -> str:
+    match error:
+        case FileExistsError() | NotADirectoryError():
+            return "a file stands where a folder is to be; name another folder, or move the file away"
+        case IsADirectoryError():
+            return "a folder stands where a file is to be; name another file, or move the folder away"
+        case FileNotFoundError():
+            return "check the path; it must be there, or a place where a folder can be made"
+        case PermissionError():
+            return "name a place that you may read and write"
+        case _:
+            return "check the path, and that the disk has room"
