@@ -11,7 +11,7 @@ import sweeps
 from bayesneg.errors import InputError
 from bayesneg.experiments.datasets import Source
 from bayesneg.experiments.sweep import sweep
-from bayesneg.lab.document import document
+from bayesneg.lab.document import chapters, document
 from bayesneg.lab.reproduce import recipe_of
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
@@ -49,6 +49,16 @@ def test_the_page_says_row_by_row_what_reproduces_and_what_was_not_measured(foun
     assert "8 records." in text
     assert "Not measured yet: table2, MovieLens-100K, MF, last epoch: PNS, AOBPR, DNS, SRNS;" in text
     assert "for orientation only" in text  # the view that trains without a tenth is no attempt at the paper's numbers
+
+
+def test_a_row_of_a_table_has_the_same_runs_among_the_readings(found):
+    """They are evaluated less often on their way there."""
+    made = {chapter.name: chapter for chapter in chapters(found)}
+    (in_table,) = [line for line in made["table3"].studies[0].lines if line.label == "BNS"]
+    (as_reading,) = made["readings"].studies[0].lines
+    assert made["readings"].recipe.evaluate_every != made["table3"].recipe.evaluate_every
+    assert (as_reading.label, len(as_reading.runs)) == ("BNS", 2)
+    assert [run.final for run in as_reading.runs] == [run.final for run in in_table.runs]
 
 
 def test_the_page_does_not_depend_on_the_order_of_the_records(found):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from bayesneg.errors import InputError
-from bayesneg.experiments.cells import View
+from bayesneg.experiments.cells import Cell, View
 from bayesneg.experiments.recipe import Recipe
 from bayesneg.lab import findings, theory
 from bayesneg.lab.contests import LEVEL, contests
@@ -40,14 +40,23 @@ class Chapter:
 def chapters(found: Mapping[str, Entry]) -> list[Chapter]:
     """Every table and every figure that is drawn from runs, as far as ``found`` has its cells."""
     data = _fingerprints(found)
+    steps = sorted({int(entry.cell["evaluate_every"]) for entry in found.values()})
     made = []
     for name in (*TABLES, *DRAWN):
         recipe = recipe_of(name)
         if name in READINGS:
             recipe = recipe.narrowed(seeds=MOST)  # a row that is in a table too has as many seeds here as there
         cells = recipe.cells(lambda dataset, view: data.get((dataset, view), ""))
+        if name in READINGS:
+            cells = [_as_measured(cell, found, steps) for cell in cells]
         made.append(Chapter(name, recipe, studies(name, recipe, cells, found)))
     return made
+
+
+def _as_measured(cell: Cell, found: Mapping[str, Entry], steps: Sequence[int]) -> Cell:
+    """The cell, or the same one evaluated more or less often on its way, which changes nothing at its end."""
+    alike = (replace(cell, evaluate_every=step) for step in (cell.evaluate_every, *steps))
+    return next((one for one in alike if one.key in found), cell)
 
 
 def _fingerprints(found: Mapping[str, Entry]) -> dict[tuple[str, View], str]:
