@@ -109,9 +109,7 @@ PLANS: Final[Mapping[tuple[str, str], Plan]] = {
         FEW,
         [{"dim": 128}, *steep((64, 128), (0.01, 0.02, 0.03)), *steep((256,), (0.02,))],
         [({**MIDDLE, **more}, steep((128,), (0.02,))[0]) for more in MORE]
-        + together((20, 50), steep((256, 512), (0.02,)))
-        + together((20,), steep((64, 128, 256), (0.02,), members=4))
-        + together((50,), steep((128,), (0.02,), members=4)),
+        + together((20, 50), steep((256, 512), (0.02,))),
         of_sampler=REFRESHED,
     ),
     ("ml-1m", "lightgcn"): Plan(
