@@ -116,8 +116,8 @@ def page(found: Sequence[Study]) -> str:
         "tells whether it is current. `benchmarks/beyond.py` makes the records. Settings and epoch are chosen in "
         "splits that have no test labels in them. Test labels stand in the tables of the final runs, of more "
         "candidates and of less data, and choose nothing. Where settings or validation tenths were added after final "
-        "runs of another choice had been made, those runs stay in the table as chosen before. `members` are models that "
-        "learn side by side and score by their mean ([models.md](models.md)).",
+        "runs of another choice had been made, those runs stay in the table as chosen before. `members` are models "
+        "that learn side by side and score by their mean ([models.md](models.md)).",
     ]
     parts += overview(found)
     for study in found:
