@@ -72,7 +72,7 @@ def searched(dataset: str, model: str) -> list[Row]:
 def final(dataset: str, model: str, choice: Choice) -> list[Row]:
     plan = plan_of(dataset, model)
     beside = [row(label, dataset, model, (sampler, {}), plan.epochs) for label, sampler in plan.beside.items()]
-    if choice.setting[1]:  # what the sampler is worth, and what the model
+    if choice.setting[1] != dict(plan.of_model):  # how much of it is the model's
         beside.append(row("the paper's BNS with that model", dataset, model, ({}, choice.setting[1]), choice.epoch))
     return [row("chosen on validation", dataset, model, choice.setting, choice.epoch), *beside]
 

@@ -303,7 +303,7 @@ def told_of(study: Study) -> str:
 
 
 def less_data(study: Study) -> list[str]:
-    """The chosen setting and EASE with less and less data."""
+    """One setting and EASE with less and less data."""
     own = studied(*_of(study), study.choice)
     if own is None:
         return []
@@ -338,6 +338,8 @@ def search(study: Study) -> list[str]:
             value, epoch = one.best
             is_papers = not kind and "prior" not in one.setting[0]
             name = "the paper's BNS" if is_papers else f"EASE, {text_of(one.setting)}" if kind else text_of(one.setting)
+            if not (kind or is_papers) and (one.setting not in study.contest.settings or one.epochs != length):
+                name += " (not of the contest)"
             gap = None if start is None or one.setting == study.start else gain(one, start)
             shown = "" if gap is None else signed(gap, 4)
             at = "" if kind else f"{epoch} (the last)" if epoch == one.epochs else str(epoch)
@@ -350,7 +352,8 @@ def search(study: Study) -> list[str]:
     head = ["setting", "tenths", "runs", "NDCG@20 on validation", "gain", "best epoch"]
     table = grid([head, ["---", *("---:" for _ in head[1:])], *lines])
     told = (
-        f"Gain: over {text_of(study.start)}, on the tenths that both were judged on, one seed, each at its best epoch."
+        f"Gain: over {text_of(study.start)}, on the tenths that both were judged on, one seed, each at its best epoch. "
+        "What is not of the contest was tried beside it, or waits for final runs, and has no say in the choice."
     )
     parts = [f"<details><summary>What was tried on validation</summary>\n\n{told}\n\n{table}\n\n</details>"]
     if lower:

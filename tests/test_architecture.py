@@ -36,6 +36,7 @@ MAY_IMPORT = {
         "training",
     },
     "lab": {"kernels", "models", "evaluation", "experiments", "report", "runs"},
+    "__main__": {"cli"},
     "cli": {"data", "evaluation", "experiments", "lab", "progress", "report", "runs", "training"},
 }
 OPEN = {"errors", "seeding", "checks"}

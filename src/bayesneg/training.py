@@ -24,7 +24,7 @@ from bayesneg.models.baseline import Baseline, NoSampler
 from bayesneg.models.torch_settings import TorchSettings, require_torch
 from bayesneg.progress import epoch_bar
 from bayesneg.runs import folder as files
-from bayesneg.runs.record import RunRecord, data_facts, describe, jsonable, settings_text, versions
+from bayesneg.runs.record import RunRecord, comparable, data_facts, describe, jsonable, settings_text, versions
 from bayesneg.runs.run import Run, cutoffs, with_result
 from bayesneg.seeding import stream
 
@@ -330,9 +330,9 @@ def _check(**numbers: int) -> None:
 
 
 def _check_same(head: Mapping[str, Any], record: RunRecord, folder: Path) -> None:
-    own = record.to_dict()
+    own, head = ({**one, "spec": comparable(one["spec"])} for one in (record.to_dict(), head))
     for part in ("model", "sampler"):
-        begun, now = head["spec"][part] or {}, own["spec"][part] or {}
+        begun, now = head["spec"][part], own["spec"][part]
         for key in sorted({*begun, *now}):
             if begun.get(key) != now.get(key):
                 raise InputError(

@@ -122,9 +122,7 @@ def test_a_reading_with_too_few_seeds_does_not_count_towards_the_goal():
         made = [document.Chapter("table2", recipe_of("table2"), [study(own)])]
         return document._summary(made, tried([study(near)]))
 
-    assert "not counted for the goal" in told(1)[0]
     assert "is **not reached**" in told(1)[0]
-    assert "not counted" not in told(3)[0]
     assert "the goal of 90% is reached" in told(3)[0]
     assert "| BNS | MovieLens-100K, MF | near | 3 | " in "\n".join(told(3))
 
@@ -177,7 +175,7 @@ def test_every_reading_stands_beside_a_published_row():
 
 
 def test_one_reading_of_a_row_explains_the_numbers_that_are_off():
-    own, far, near = line("A", [np.full(5, 0.43)]), line("far", [np.full(5, 0.42)]), line("near", [np.full(5, 0.405)])
+    own, far, near = (line(label, [np.full(5, at)] * 3) for label, at in (("A", 0.43), ("far", 0.42), ("near", 0.405)))
     made = study(own)
     readings = study(*(replace(other, beside=own.beside) for other in (own, far, near)))
     found = explanation(own, made, tried([readings]))

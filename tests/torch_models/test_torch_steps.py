@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -221,6 +221,35 @@ def test_the_chunk_changes_no_choice(monkeypatch, name, chunk):
     _, expected = trained(bn.TorchMF(dim=4, batch_size=23, device="cpu"), SAMPLERS[name], train=train)
     for one, two in zip(picked, expected, strict=True):
         np.testing.assert_array_equal(one.negatives, two.negatives)
+
+
+@pytest.mark.parametrize("layers", [0, 2])
+@pytest.mark.parametrize("penalty", ["weight_decay", "batch"])
+def test_every_member_learns_as_a_model_of_its_own_that_is_given_the_same_negatives(penalty, layers):
+    model = bn.LightGCN(
+        dim=2,
+        members=3,
+        layers=layers,
+        batch_size=2,
+        penalty=penalty,
+        regularization=0.1,
+        learning_rate=0.1,
+        device="cpu",
+    )
+    together = started(model)
+    alone = [started(replace(model, members=1)) for _ in range(3)]
+    with torch.no_grad():
+        for one, first in zip(alone, together.module.first.chunk(3, dim=1), strict=True):
+            one.module.first.copy_(first)
+    for learner in (together, *alone):
+        for epoch in (1, 2):
+            order = stream(0, "order", epoch).permutation(len(TRAIN))
+            list(learner.train_epoch(Given(NEGATIVES), epoch=epoch, order=order, rng=stream(0, "sampler", epoch)))
+    apart = torch.cat([one.module.first for one in alone], dim=1)
+    torch.testing.assert_close(together.module.first, apart, rtol=1e-4, atol=1e-6)
+    users, items = np.arange(3), np.tile(np.arange(5), (3, 1))
+    mean = np.mean([one.score(users, items) for one in alone], axis=0)
+    np.testing.assert_allclose(together.score(users, items), mean, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("members", [1, 3])

@@ -177,6 +177,47 @@ def test_a_folder_that_holds_a_run_is_left_alone(split, tmp_path):
     assert (tmp_path / "run" / "run.json").read_bytes() == before
 
 
+MEMBERS = bn.MF(dim=3, members=2, learning_rate=0.05)
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [bn.SRNS(memory=3, fresh=5), bn.AOBPR(scale=5, rank="factor"), bn.BNS(cdf="refreshed"), bn.DNS()],
+    ids=str,
+)
+def test_members_train_with_every_kind_of_sampler_and_are_stored_as_one_model(split, tmp_path, sampler):
+    run = fit(split, sampler, model=MEMBERS, out=tmp_path / "run")
+    again = bn.load_run(tmp_path / "run")
+    assert run.scorer.users.shape[1] == 6
+    assert again.evaluate(k=5).mean == run.evaluate(k=5).mean
+    assert again.recommend(split.train.user_ids[0], k=3) == run.recommend(split.train.user_ids[0], k=3)
+    several = fit(split, sampler, model=replace(MEMBERS, threads=2))
+    assert np.isfinite(several.scorer.users).all()
+
+
+def test_the_information_of_members_is_that_of_their_mean(split):
+    """A step is taken before it is told, so that the first example of the first epoch has the first vectors."""
+    learner = MEMBERS.start(split.train, rng=np.random.default_rng(0))
+    users, items = (vectors.copy() for vectors in learner.embeddings())
+    sampler = bn.RNS().prepare(split.train, rng=np.random.default_rng(0))
+    order = np.arange(len(split.train))
+    first = next(iter(learner.train_epoch(sampler, epoch=1, order=order, rng=np.random.default_rng(1))))
+    w, i, j = users[first.users[0]], items[split.train.indices[0]], items[first.negatives[0]]
+    assert first.info[0] == pytest.approx(1 / (1 + np.exp(w @ (i - j))), rel=1e-5)
+
+
+def test_a_run_from_before_there_were_members_is_resumed(split, tmp_path):
+    whole = fit(split, epochs=6)
+    fit(split, epochs=3, out=tmp_path / "run")
+    head = json.loads((tmp_path / "run" / files.HEAD).read_text())
+    assert head["record"]["spec"]["model"].pop("members") == 1
+    (tmp_path / "run" / files.HEAD).write_text(json.dumps(head))
+    resumed = fit(split, epochs=6, out=tmp_path / "run", resume=True)
+    assert resumed.scorer.users.tobytes() == whole.scorer.users.tobytes()
+    with pytest.raises(InputError, match="model members was 1, now it is 2"):
+        fit(split, epochs=7, out=tmp_path / "run", resume=True, model=bn.MF(dim=4, learning_rate=0.05, members=2))
+
+
 @pytest.mark.parametrize("sampler", [bn.BNS(), bn.SRNS(memory=3, fresh=5), bn.AOBPR(scale=5, rank="factor")], ids=str)
 @pytest.mark.parametrize("stop", [3, 5])
 def test_a_resumed_run_ends_in_the_same_bytes(validated, tmp_path, sampler, stop):

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from bayesneg.lab.studies import NEAR, Line, Study
+from bayesneg.report.names import counted
+from bayesneg.runs.record import comparable
+
+ENOUGH: Final = 3  # seeds of a reading that counts
 
 Tried = Mapping[tuple[str, str, str], list[Line]]  # published row, dataset and model → the readings measured of it
 
@@ -28,8 +33,9 @@ class Explanation:
 
     @property
     def best(self) -> Line | None:
-        """The reading with the most numbers near the paper, if it has more than the row itself."""
-        best = max(self.readings, key=lambda line: line.n_near, default=None)
+        """The reading with the most numbers near the paper, of those with seeds enough, if more than the row itself."""
+        sound = [line for line in self.readings if len(line.runs) >= ENOUGH]
+        best = max(sound, key=lambda line: line.n_near, default=None)
         return best if best is not None and best.n_near > self.line.n_near else None
 
     @property
@@ -40,7 +46,7 @@ class Explanation:
     @property
     def sentence(self) -> str:
         """What was tried, and what it gave; empty where there was no need."""
-        others = [f"{line.label} {line.n_near} of {len(line.compared)}" for line in self.readings]
+        others = [f"{line.label} {line.n_near} of {len(line.compared)}{_few(line)}" for line in self.readings]
         if self.line.n_near == len(self.line.compared):
             return ""
         if not others:
@@ -55,6 +61,11 @@ def explanation(line: Line, study: Study, known: Tried) -> Explanation:
     return Explanation(line, [other for other in readings if _settings(other) != _settings(line)])
 
 
+def _few(line: Line) -> str:
+    return "" if len(line.runs) >= ENOUGH else f" ({counted(len(line.runs), 'seed')}, not counted)"
+
+
 def _settings(line: Line) -> list[object]:
     """Model and sampler as the runs recorded them."""
-    return [line.runs[0].spec[part] for part in ("model", "sampler")]
+    spec = comparable(line.runs[0].spec)
+    return [spec[part] for part in ("model", "sampler")]

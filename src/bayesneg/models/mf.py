@@ -4,9 +4,9 @@ S. Rendle et al., "BPR: Bayesian Personalized Ranking from Implicit Feedback", U
 ICDE 2023. The score is x_ui = w_u · h_i; an example (u, i, j) is one step on ln σ(x_ui − x_uj).
 
 With ``members`` above 1 the vectors are those of several factorizations, one after another, and the score is the mean
-of theirs: each learns from its own error on the same example, and the negative is chosen by the mean. What one of them
-gets wrong by chance the others mostly do not. The vectors are kept divided by the root of the number of members, which
-makes their inner product the mean.
+of theirs: each learns from its own error on the same example, and the negative is chosen by the mean (AOBPR by factor:
+by a factor of one). What one of them gets wrong by chance the others mostly do not. The vectors are kept divided by the
+root of the number of members, which makes their inner product the mean.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from importlib import metadata
 from types import BuiltinFunctionType, FunctionType
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -78,6 +78,14 @@ def is_number(value: object) -> bool:
 
 PLAIN = bool | int | float | str
 HEAVY = np.ndarray | Interactions  # told apart by a digest
+
+
+LATER: Final[dict[str, Any]] = {"members": 1}  # settings that came later, and what every run before them had
+
+
+def comparable(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record says of its model and sampler, old or new, so that equal ones are equal."""
+    return {**spec, **{part: {**LATER, **(spec[part] or {})} for part in ("model", "sampler")}}
 
 
 def describe(value: Any) -> Any:
