@@ -10,6 +10,7 @@ import pytest
 
 from bayesneg.evaluation.intervals import holm
 from bayesneg.experiments.recipe import Row
+from bayesneg.experiments.watching import DENSITIES
 from bayesneg.lab import document, findings, latex, markdown, sheet
 from bayesneg.lab.contests import contests
 from bayesneg.lab.published import METRICS, published
@@ -132,6 +133,14 @@ def test_figures_are_told_beside_what_the_paper_says():
         one = line(label, [np.full(5, 0.4)])
         return replace(one, runs=tuple(replace(run, epochs=[{"epoch": 1, "tnr": tnr, "inf": inf}]) for run in one.runs))
 
+    def watched(share):
+        one = line("RNS", [np.full(5, 0.4)])
+        epochs = [{"epoch": 1, DENSITIES: {"share": 0.5}}, {"epoch": 2}, {"epoch": 9, DENSITIES: {"share": share}}]
+        return study(replace(one, runs=tuple(replace(run, epochs=epochs) for run in one.runs)))
+
+    assert "above a random true one: 50% (epoch 1), 90% (epoch 9)." in findings.score_densities(watched(0.9))
+    assert findings.score_densities(watched(0.9)).endswith("that reproduces.")
+    assert findings.score_densities(watched(0.4)).endswith("that does not reproduce.")
     text = findings.sampling_quality(study(ended("RNS", 0.97, 0.1), ended("BNS", 0.91, 0.2)))
     assert "TNR at the last epoch, highest first: RNS 0.9700, BNS 0.9100." in text
     assert "that does not reproduce: BNS is number 2. INF" in text

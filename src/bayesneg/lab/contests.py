@@ -44,6 +44,11 @@ class Contest:
         return f"{winner} is better" + ("" if self.n_seeds > 1 else ", as far as one seed can tell")
 
 
+def corrected_within(study: Study) -> str:
+    """Among which pairs the p-values are corrected."""
+    return "the readings of one row" if study.readings else "this table"
+
+
 def contests(study: Study) -> list[Contest]:
     """Every pair of samplers that share a seed on the same data, in NDCG@20.
 

@@ -10,7 +10,7 @@ from bayesneg.errors import InputError
 from bayesneg.experiments.cells import Cell, View
 from bayesneg.experiments.recipe import Recipe
 from bayesneg.lab import findings, theory
-from bayesneg.lab.contests import LEVEL, contests
+from bayesneg.lab.contests import LEVEL, contests, corrected_within
 from bayesneg.lab.markdown import about, grid, legend, notes, table, verdicts
 from bayesneg.lab.readings import ENOUGH, Explanation, Tried, explanation, tried
 from bayesneg.lab.reproduce import DRAWN, READINGS, TABLES, THEORY, recipe_of
@@ -206,8 +206,8 @@ def _table(chapter: Chapter, known: Tried) -> list[str]:
         )
         parts += [f"### {study.name}", about(study), table(study), rows, *notes(study)]
         if tests := verdicts(study):
-            within = "the readings of one row" if study.readings else "this table"
-            parts.append(_folded(f"Which is better: paired tests, Holm-corrected within {within}", tests[-1]))
+            title = f"Which is better: paired tests, Holm-corrected within {corrected_within(study)}"
+            parts.append(_folded(title, tests[-1]))
     return [part for part in parts if part]
 
 

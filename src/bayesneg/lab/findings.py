@@ -19,10 +19,10 @@ def score_densities(study: Study) -> str:
     if not seen:
         return ""
     shares = ", ".join(f"{line[DENSITIES]['share']:.0%} (epoch {line['epoch']})" for line in seen)
-    holds = all(line[DENSITIES]["share"] > 0.5 for line in seen)
-    verdict = "as the paper says" if holds else "which the paper says of every epoch, and which does not hold in all"
+    how = "reproduces" if seen[-1][DENSITIES]["share"] > 0.5 else "does not reproduce"
     return (
-        f"A false negative scores above a true one in {shares} of the pairs of one user: higher on average, {verdict}."
+        f"How often a random false negative scores above a random true one: {shares}. The paper sees false negatives "
+        f"higher as training goes on; that {how}."
     )
 
 

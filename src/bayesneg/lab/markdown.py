@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from bayesneg.lab.contests import Contest, contests
+from bayesneg.lab.contests import Contest, contests, corrected_within
 from bayesneg.lab.published import METRICS
 from bayesneg.lab.studies import NEAR, Beside, Line, Study
 from bayesneg.report.names import NOTHING, number, signed
@@ -86,8 +86,7 @@ def verdicts(study: Study) -> list[str]:
     head = ["NDCG@20", "difference", "95% interval over users", "p, users", "p, seeds", "seeds", "verdict"]
     rows = [[f"{pair.one} − {pair.other}", *_verdict(pair)] for pair in found]
     rule = ["---", "---:", "---:", "---:", "---:", "---:", "---"]
-    within = "the readings of one row" if study.readings else "this table"
-    return [f"Paired tests, Holm-corrected within {within}:", grid([head, rule, *rows])]
+    return [f"Paired tests, Holm-corrected within {corrected_within(study)}:", grid([head, rule, *rows])]
 
 
 def _verdict(pair: Contest) -> list[str]:
