@@ -5,6 +5,7 @@
     BAYESNEG_DATA=… python benchmarks/beyond.py final  ml-100k mf [--jobs 2] [--seeds 10]
     BAYESNEG_DATA=… python benchmarks/beyond.py curve  ml-100k mf [--jobs 2] [--seeds 3]
     BAYESNEG_DATA=… python benchmarks/beyond.py sizes  ml-100k mf [--jobs 2] [--seeds 3]
+    BAYESNEG_DATA=… python benchmarks/beyond.py folds  ml-100k mf [--jobs 2] [--seeds 3]
 
 On a machine that has torch but cannot read tables, with the data packed here:
 
@@ -17,8 +18,9 @@ labels are not in that split. ``finalists`` trains the best four, and EASE, with
 looks at the test labels; beside it stand the baselines, EASE with every l2, so that it can be compared with the one
 chosen on validation and with the one that is best in hindsight. ``curve`` trains with more and more candidates, by the
 learned prior and by the paper's. ``sizes`` trains with less and less data, beside EASE. Both train what the plan names
-for them, else what is chosen. Records go to results/beyond/; a
-part that is interrupted goes on where it was. beyond_page.py writes docs/beyond.md from them.
+for them, else what is chosen. ``folds`` trains what is chosen, and EASE, with other test parts: five, in which every
+pair of the dataset is tested once. Records go to results/beyond/; a part that is interrupted goes on where it was.
+beyond_page.py writes docs/beyond.md from them.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from bayesneg.experiments.cells import Cell, View
-from bayesneg.experiments.datasets import TENTHS, Source, pack
+from bayesneg.experiments.datasets import FOLDS, TENTHS, Source, pack
 from bayesneg.experiments.sweep import sweep
 from bayesneg.runs import ledger
 from choosing import Choice, Setting, UnsettledError, chosen, finalists
@@ -102,6 +104,12 @@ def sizes(dataset: str, model: str, setting: Setting, epochs: int) -> dict[int, 
     }
 
 
+def folds(dataset: str, model: str, choice: Choice) -> list[Row]:
+    """What is chosen, with other test parts."""
+    numbers = range(1, FOLDS + 1)
+    return [row(f"part {one}", f"{dataset}#{one}", model, choice.setting, choice.epoch) for one in numbers]
+
+
 # ----------------------------------------------------------------------------------------------------------- cells
 
 
@@ -127,7 +135,7 @@ def cells_of(source: Source, model: str, view: View, rows: Iterable[Row], seeds:
 
 def solved(source: Source, dataset: str, model: str, view: View, *others: str) -> list[Cell]:
     """EASE with every l2 of the model's plan, and other baselines as they are."""
-    kinds: list[tuple[str, Settings]] = [("ease", {"l2": value}) for value in plan_of(dataset, model).l2]
+    kinds: list[tuple[str, Settings]] = [("ease", settings) for settings in plan_of(dataset, model).solved()]
     kinds += [(name, {}) for name in others]
     return [
         Cell(dataset, source.fingerprint(dataset, view), view, name, "", name, 1, 0, model_settings=settings)
@@ -148,6 +156,12 @@ def planned(part: str, source: Source, dataset: str, model: str, seeds: int | No
     if part == "final":
         judged = cells_of(source, model, "last", final(dataset, model, chosen(found, contest)), seeds or 10)
         return solved(source, dataset, model, "last", "item-knn", "popularity") + judged
+    if part == "folds":
+        choice = chosen(found, contest)
+        own = folds(dataset, model, choice)
+        ease = [cell for one in own for cell in solved(source, one.dataset, model, "last")]
+        beside = [cell for cell in ease if cell.model_settings["l2"] == choice.l2]
+        return beside + cells_of(source, model, "last", own, seeds or 3)
     setting, epochs = studied(dataset, model, None) or chosen(found, contest)[:2]
     if part == "curve":
         rows = [one for own in curve(dataset, model, setting, epochs).values() for one in own.values()]
@@ -172,10 +186,10 @@ def records_of(dataset: str, model: str) -> Path:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("search", "finalists", "final", "curve", "sizes"))
+    parser.add_argument("part", choices=("search", "finalists", "final", "curve", "sizes", "folds"))
     parser.add_argument("dataset", choices=sorted({dataset for dataset, _ in PLANS}))
     parser.add_argument("model", choices=sorted({model for _, model in PLANS}))
-    parser.add_argument("--seeds", type=int, help="of final (10), curve and sizes (3)")
+    parser.add_argument("--seeds", type=int, help="of final (10), curve, sizes and folds (3)")
     parser.add_argument("--jobs", type=int, default=1, help="cells at a time")
     packed = parser.add_mutually_exclusive_group()
     packed.add_argument("--pack", type=Path, metavar="FILE", help="run no part; write the data there for --arrays")

@@ -24,7 +24,7 @@ from bayesneg.report.plots import look
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
-from beyond import CURVE, RESULTS, Row, curve, final, sizes, studied, written
+from beyond import CURVE, RESULTS, Row, curve, final, folds, sizes, studied, written
 from choosing import MAIN, Choice, Contest, Setting, Tried, UnsettledError, chosen, setting_of, tried
 from pages import HOME, keep, keep_pictures, only_check
 from plans import MIDDLE, Plan, plan_of
@@ -87,8 +87,10 @@ class Study:
 
     def ease(self, dataset: str) -> dict[float, RunRecord]:
         """By its l2."""
+        solved = plan_of(self.dataset, self.model).solved()
         own = (entry for entry in self.judged(dataset) if entry.cell["model"] == "ease")
-        return {float(entry.cell["model_settings"]["l2"]): entry.record for entry in own}
+        kept = ((entry.cell["model_settings"], entry.record) for entry in own)
+        return {float(settings["l2"]): record for settings, record in kept if settings in solved}
 
     def curves(self) -> dict[str, dict[int, list[RunRecord]]]:
         """For each prior the runs with every number of candidates; empty unless ``beyond.py curve`` was run."""
@@ -114,10 +116,10 @@ def page(found: Sequence[Study]) -> str:
         "# Beyond the paper",
         "Written by `python benchmarks/beyond_page.py` from the records in `benchmarks/results/beyond/`; `--check` "
         "tells whether it is current. `benchmarks/beyond.py` makes the records. Settings and epoch are chosen in "
-        "splits that have no test labels in them. Test labels stand in the tables of the final runs, of more "
-        "candidates and of less data, and choose nothing. Where settings or validation tenths were added after final "
-        "runs of another choice had been made, those runs stay in the table as chosen before. `members` are models "
-        "that learn side by side and score by their mean ([models.md](models.md)).",
+        "splits that have no test labels in them. Test labels stand in the tables of the final runs, of other "
+        "test parts, of more candidates and of less data, and choose nothing. Where settings or validation tenths were "
+        "added after final runs of another choice had been made, those runs stay in the table as chosen before. "
+        "`members` are models that learn side by side and score by their mean ([models.md](models.md)).",
     ]
     parts += overview(found)
     for study in found:
@@ -134,7 +136,7 @@ def overview(found: Sequence[Study]) -> list[str]:
         if study.choice is None or not own or study.choice.l2 not in ease:
             continue
         solved, papers = ease[study.choice.l2], max(best_published(study.dataset).values())
-        against = Against(own, solved)
+        against = Against((own, solved))
         numbers = [estimate(own, MAIN), number(papers, 4) if papers else "", number(solved.final[MAIN], 4)]
         lines.append([title(study), str(len(own)), *numbers, against.gap, against.verdict])
     head = ["", "seeds", "BNS, learned prior", "best of the paper", "EASE", "difference, over users", "against EASE"]
@@ -156,7 +158,8 @@ def sections(study: Study) -> list[str]:
         said = f"Chosen on validation, {tenths}: {text_of(setting)}; epoch {epoch}; EASE with l2 = {l2:g}."
     except UnsettledError as reason:
         said = f"Nothing is chosen yet, {reason}."
-    return [said, *final_runs(study), *more_candidates(study), *less_data(study), *search(study)]
+    others = (final_runs, other_test_parts, more_candidates, less_data, search)
+    return [said, *(text for section in others for text in section(study))]
 
 
 def _tenths(n: int) -> str:
@@ -227,7 +230,7 @@ def against_ease(own: Sequence[RunRecord], ease: Mapping[float, RunRecord], plan
         named[best] = ", and ".join([*([named[best]] if best in named else []), "the best on the test labels"])
     texts = []
     for l2, why in named.items():
-        against = Against(own, ease[l2])
+        against = Against((own, ease[l2]))
         texts.append(
             f"NDCG@20 minus that of EASE with l2 = {l2:g} ({why}): {against.gap} with its 95% interval over users, "
             f"{signed(against.seeds[0], 4)} to {signed(against.seeds[1], 4)} over seeds: **{against.verdict}**."
@@ -236,12 +239,17 @@ def against_ease(own: Sequence[RunRecord], ease: Mapping[float, RunRecord], plan
 
 
 class Against:
-    """Runs against EASE, which has no seed: over users (each one's mean over the seeds), and over seeds."""
+    """Runs against EASE, which has no seed: over users (each one's mean over the seeds), and over seeds.
 
-    def __init__(self, own: Sequence[RunRecord], ease: RunRecord) -> None:
-        mean = np.mean([(run.per_user or {})[MAIN] for run in own], axis=0)
-        self.users = paired_difference(mean, (ease.per_user or {})[MAIN])
-        self.seeds = mean_interval(np.array([(run.final[MAIN] or 0.0) - (ease.final[MAIN] or 0.0) for run in own]))
+    With several test parts a user's value, and that of a seed, is the mean over them.
+    """
+
+    def __init__(self, *parts: tuple[Sequence[RunRecord], RunRecord]) -> None:
+        own = np.array([[(run.per_user or {})[MAIN] for run in runs] for runs, _ in parts])  # (parts, seeds, users)
+        ease = np.array([(record.per_user or {})[MAIN] for _, record in parts])  # (parts, users)
+        self.users = paired_difference(own.mean(axis=(0, 1)), ease.mean(axis=0))
+        gaps = [[(run.final[MAIN] or 0.0) - (record.final[MAIN] or 0.0) for run in runs] for runs, record in parts]
+        self.seeds = mean_interval(np.mean(gaps, axis=0))
 
     @property
     def gap(self) -> str:
@@ -275,6 +283,33 @@ def against_paper(own: Sequence[RunRecord], study: Study) -> list[str]:
     return [
         f"The paper's best NDCG@20 on this data: {'; '.join(texts)} (interval over seeds). Its BNS is trained for "
         f"{study.contest.epochs} epochs here; [reproduction.md](reproduction.md) has its rows, trained as it says."
+    ]
+
+
+def other_test_parts(study: Study) -> list[str]:
+    """What was chosen and EASE, with every pair of the dataset tested once."""
+    if study.choice is None:
+        return []
+    rows = folds(*_of(study), study.choice)
+    parts = [(study.of(row), study.ease(row.dataset).get(study.choice.l2)) for row in rows]
+    whole = [(runs, ease) for runs, ease in parts if runs and ease is not None]
+    if len(whole) < len(parts) or len({len(runs) for runs, _ in whole}) > 1:
+        return []
+    lines = [
+        [row.label, estimate(runs, MAIN), number(ease.final[MAIN], 4), Against((runs, ease)).gap, ""]
+        for row, (runs, ease) in zip(rows, whole, strict=True)
+    ]
+    all_parts = Against(*whole)
+    means = [np.mean([_mean(runs) for runs, _ in whole]), np.mean([_mean([ease]) for _, ease in whole])]
+    lines.append(["all", *(number(float(mean), 4) for mean in means), all_parts.gap, f"**{all_parts.verdict}**"])
+    head = ["tested", "BNS, learned prior", f"EASE, l2 = {study.choice.l2:g}", "difference, over users", "against EASE"]
+    return [
+        "### Other test parts",
+        f"All pairs of the dataset dealt into {len(parts)} parts, user by user, each tested once; {len(whole[0][0])} "
+        "seeds. NDCG@20 of the setting, the epoch and the l2 that were chosen above, where most of the pairs tested "
+        "here were in training or validation: this tells how much of the difference is that one test part's, and "
+        "chooses nothing.",
+        grid([head, ["---", *("---:" for _ in head[1:])], *lines]),
     ]
 
 
@@ -313,7 +348,7 @@ def less_data(study: Study) -> list[str]:
         if not runs or not ease:
             continue
         best = max(ease, key=lambda l2: ease[l2].final[MAIN] or 0.0)
-        against = Against(runs, ease[best])
+        against = Against((runs, ease[best]))
         solved = f"{number(ease[best].final[MAIN], 4)} (l2 = {best:g})"
         values = [estimate(runs, MAIN), solved, against.gap, against.verdict]
         lines.append([f"{percent}%", f"{runs[0].data['n_train']:,}", *values])

@@ -29,7 +29,7 @@ class Contest(NamedTuple):
 
     settings: Sequence[Setting]
     epochs: int
-    l2: Sequence[float]  # of EASE
+    ease: Sequence[dict[str, Any]]  # its settings
     n_first: int = 1  # tenths that every setting is judged on
     n_all: int = 3  # tenths that the finalists and EASE are judged on
 
@@ -107,8 +107,8 @@ def finalists(found: Sequence[Entry], contest: Contest) -> list[Tried]:
 def chosen(found: Sequence[Entry], contest: Contest) -> Choice:
     """What was best on all tenths of the contest."""
     best = finalists(found, contest)
-    solved = [one for one in tried(found, kind="ease") if one.setting[1]["l2"] in contest.l2]
-    if len(solved) < len(contest.l2) or not all(one.has(contest.all) for one in (*best, *solved)):
+    solved = [one for one in tried(found, kind="ease") if one.setting[1] in contest.ease]
+    if len(solved) < len(contest.ease) or not all(one.has(contest.all) for one in (*best, *solved)):
         raise UnsettledError("not every finalist, or EASE, has been judged on every tenth yet: `beyond.py finalists`")
     winner, ease = (max(field, key=lambda one: one.on(contest.all)[0]) for field in (best, solved))
     return Choice(winner.setting, winner.on(contest.all)[1], float(ease.setting[1]["l2"]))

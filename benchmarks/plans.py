@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from types import MappingProxyType
@@ -28,6 +29,7 @@ class Plan(NamedTuple):
     of_sampler: Mapping[str, Any] = MappingProxyType({})  # what all have
     of_model: Mapping[str, Any] = MappingProxyType({})
     l2: Sequence[float] = L2  # of EASE
+    of_ease: Mapping[str, Any] = MappingProxyType({})  # what it has beside
     beside: Mapping[str, Settings] = MappingProxyType({"the paper's BNS": {}})  # samplers of the final runs
     studied: tuple[Setting, int] | None = None  # what curve and sizes train, and for how long; else what is chosen
 
@@ -40,9 +42,13 @@ class Plan(NamedTuple):
         """With what all have."""
         return {**self.of_sampler, **setting[0]}, {**self.of_model, **setting[1]}
 
+    def solved(self) -> list[Settings]:
+        """EASE as it is held against all others."""
+        return [{"l2": value, **self.of_ease} for value in self.l2]
+
     def contest(self) -> Contest:
         settings = [self.completed(one) for one in self.grid()]
-        return Contest(settings, self.epochs, self.l2, self.n_first, self.n_all)
+        return Contest(settings, self.epochs, self.solved(), self.n_first, self.n_all)
 
 
 def steep(dims: Iterable[int], penalties: Iterable[float], **other: int) -> list[Settings]:
@@ -68,16 +74,21 @@ MORE: Final[list[Settings]] = [
     {"candidates": 20}, {"candidates": 20, "weight": 20.0}, {"candidates": 20, "likelihood": "empirical"},
     {"candidates": 50},
 ]  # fmt: skip
-LARGE: Final = Plan(
+OF_MANY_ITEMS: Final = Plan(
     60,
     FEW[:2],
-    [{"dim": 128}],
+    [{"members": 4}],
+    together((20,), [{"members": 4}]),
     n_all=1,
     of_sampler={"cdf": "refreshed"},
     of_model={"dim": 64, "learning_rate": 0.05, "regularization": 0.01, "init_scale": 0.1},
-    l2=(100.0, 400.0),
+    l2=(50.0, 100.0, 200.0, 400.0),
+    of_ease={"form": "dense"},
     beside={"the paper's BNS": {}, "random negatives (m = 1)": {"candidates": 1}},
-)  # 40,000 items: the prior is of item neighbours, EASE of low rank, and users have 30 items to learn from
+)  # 40,000 items: the prior is of item neighbours, and users have 30 items to learn from
+GRAPH_OF_MANY_ITEMS: Final = OF_MANY_ITEMS._replace(
+    of_model={"dim": 64, "layers": 3, "regularization": 1e-6, "decay_every": 30, "batch_size": 2048}
+)
 REFRESHED: Final = {"cdf": "refreshed"}  # exact F takes four times as long on many pairs
 PLANS: Final[Mapping[tuple[str, str], Plan]] = {
     ("ml-100k", "mf"): Plan(
@@ -109,7 +120,9 @@ PLANS: Final[Mapping[tuple[str, str], Plan]] = {
         FEW,
         [{"dim": 128}, *steep((64, 128), (0.01, 0.02, 0.03)), *steep((256,), (0.02,))],
         [({**MIDDLE, **more}, steep((128,), (0.02,))[0]) for more in MORE]
-        + together((20, 50), steep((256, 512), (0.02,))),
+        + together((20, 50), steep((256, 512), (0.02,)))
+        + together((20,), steep((64, 128, 256), (0.02,), members=4))
+        + together((50,), steep((128,), (0.02,), members=4)),
         of_sampler=REFRESHED,
     ),
     ("ml-1m", "lightgcn"): Plan(
@@ -119,14 +132,16 @@ PLANS: Final[Mapping[tuple[str, str], Plan]] = {
         together((10, 20), [{"dim": 64, "members": 4}, {"dim": 128}]) + together((20,), [{"dim": 64}]),
         of_model={"batch_size": 1024},
     ),
-    ("gowalla", "mf"): LARGE,
-    ("yelp2018", "mf"): LARGE,
+    ("gowalla", "mf"): OF_MANY_ITEMS,
+    ("gowalla", "lightgcn"): GRAPH_OF_MANY_ITEMS,
+    ("yelp2018", "mf"): OF_MANY_ITEMS,
+    ("yelp2018", "lightgcn"): GRAPH_OF_MANY_ITEMS,
 }
 
 
 def plan_of(dataset: str, model: str) -> Plan:
-    """Of a dataset, or of a share of it."""
-    whole = dataset.partition("@")[0]
+    """Of a dataset, of a share of it, or with another test part."""
+    whole = re.split("[@#]", dataset)[0]
     if (whole, model) not in PLANS:
         known = "; ".join(" ".join(pair) for pair in PLANS)
         raise SystemExit(f"there is no plan for {whole} with {model}, only for: {known}")

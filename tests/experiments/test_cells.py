@@ -54,6 +54,24 @@ def test_less_data_is_part_of_the_training_pairs_and_is_judged_on_the_same_test_
         source.split(f"{dataset}@101", "last")
 
 
+def test_other_test_parts_are_every_pair_once_and_spare_no_user(source):
+    source, dataset = source
+    pairs = lambda part: set(zip(part.users.tolist(), part.indices.tolist(), strict=True))  # noqa: E731
+    whole = source.split(dataset, "last")
+    everything = pairs(whole.train) | pairs(whole.test)
+    own = [source.split(f"{dataset}#{number}", "last") for number in range(1, 6)]
+    assert sum(len(one.test) for one in own) == len(everything)
+    n_chosen = np.bincount([user for user, _ in everything], minlength=whole.train.n_users)
+    for one in own:
+        assert pairs(one.train) | pairs(one.test) == everything
+        assert not pairs(one.train) & pairs(one.test)
+        assert (np.abs(one.test.counts - n_chosen / 5) < 1).all()  # of each user a fifth
+    assert len({one.fingerprint for one in own}) == 5
+    for wrong in (0, 6):
+        with pytest.raises(Exception, match=rf"numbered from 1 to 5, got {wrong}"):
+            source.split(f"{dataset}#{wrong}", "last")
+
+
 def test_a_file_with_an_at_sign_in_its_name_is_a_file(tmp_path):
     (tmp_path / "me@20").mkdir()
     path = tmp_path / "me@20" / "ratings@50"

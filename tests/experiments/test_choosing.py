@@ -33,7 +33,9 @@ def chosen(found, *, epochs=None, l2=None, n_first=1, n_all=3):
             settings.append(setting)
     solved = {one.cell["model_settings"]["l2"] for one in blind if one.cell["model"] == "ease"}
     length = epochs or max((one.cell["epochs"] for one in ours), default=5)
-    return choosing.chosen(found, Contest(settings, length, l2 or sorted(solved), n_first, n_all))
+    return choosing.chosen(
+        found, Contest(settings, length, [{"l2": value} for value in l2 or sorted(solved)], n_first, n_all)
+    )
 
 
 def is_settled(found, **how):
@@ -66,8 +68,8 @@ def everywhere(values, **how):
     return [learned(values, view=view, **how) for view in TENTHS]
 
 
-def ease(l2=400.0, value=0.1, views=TENTHS):
-    return [entry({1: value}, view=view, sampler="", model="ease", label="ease", l2=l2) for view in views]
+def ease(l2=400.0, value=0.1, views=TENTHS, **how):
+    return [entry({1: value}, view=view, sampler="", model="ease", label="ease", l2=l2, **how) for view in views]
 
 
 def test_the_best_setting_and_its_first_best_epoch_are_chosen():
@@ -107,13 +109,13 @@ def test_an_unfinished_search_decides_nothing():
     found = [*everywhere({5: 0.2}, candidates=5), *ease()]
     planned = [({"prior": "learned", "weight": 10.0, "candidates": m}, {}) for m in (5, 10)]
     with pytest.raises(UnsettledError, match=r"1 of 2 settings are not judged yet: `beyond\.py search`"):
-        choosing.chosen(found, Contest(planned, 5, [400.0]))
+        choosing.chosen(found, Contest(planned, 5, [{"l2": 400.0}]))
 
 
 def test_what_is_not_of_the_contest_has_no_say():
     own = everywhere({5: 0.2}, candidates=5)
     found = [*own, *everywhere({5: 0.9}, candidates=10), *everywhere({5: 0.9, 10: 0.9}, candidates=5), *ease()]
-    contest = Contest([choosing.setting_of(own[0])], 5, [400.0])
+    contest = Contest([choosing.setting_of(own[0])], 5, [{"l2": 400.0}])
     assert choosing.chosen([*found, *ease(800.0, 0.9)], contest) == (contest.settings[0], 5, 400.0)
 
 
@@ -123,7 +125,7 @@ def test_finalists_are_the_best_on_all_tenths_that_every_setting_is_judged_on():
     settings = [({"prior": "learned", "weight": 10.0, "candidates": m}, {}) for m in (2, 3, 4, 5, 20)]
     named = lambda n_first: {  # noqa: E731
         one.setting[0]["candidates"]
-        for one in choosing.finalists([*lucky, *steady], Contest(settings, 5, [400.0], n_first))
+        for one in choosing.finalists([*lucky, *steady], Contest(settings, 5, [{"l2": 400.0}], n_first))
     }
     assert 20 in named(1)
     assert named(2) == {2, 3, 4, 5}
@@ -158,12 +160,12 @@ def test_every_plan_names_settings_that_can_be_built(monkeypatch, tmp_path):
         assert contest.settings == [one.setting for one in beyond.searched(dataset, model)[:-1]]
         assert len({str(one) for one in contest.settings}) == len(contest.settings)
         assert 1 <= contest.n_first <= contest.n_all <= 10
-        assert contest.l2
+        assert contest.ease
         for of_sampler, of_model in contest.settings:
             MODEL_KINDS[model](**of_model)
             build_sampler("bns", of_sampler, split)
-    with pytest.raises(SystemExit, match="no plan for gowalla with lightgcn, only for: ml-100k mf; "):
-        plans.plan_of("gowalla", "lightgcn")
+    with pytest.raises(SystemExit, match="no plan for kuairec with mf, only for: ml-100k mf; "):
+        plans.plan_of("kuairec", "mf")
 
 
 SETTING = {"prior": "learned", "weight": 10.0, "candidates": 10}
@@ -262,10 +264,23 @@ def test_what_did_not_help_is_told_on_the_tenths_that_both_were_judged_on():
 
 def test_one_seed_is_never_told_apart_from_ease():
     solved = ease(value=0.3, views=("last",))[0].record
-    assert beyond_page.Against([judged(0.4).record], solved).verdict == "not told apart"
+    assert beyond_page.Against(([judged(0.4).record], solved)).verdict == "not told apart"
     for value, verdict in ((0.4, "above"), (0.2, "below")):
         own = [judged(value, seed=seed).record for seed in range(2)]
-        assert beyond_page.Against(own, solved).verdict == verdict
+        assert beyond_page.Against((own, solved)).verdict == verdict
+
+
+def test_other_test_parts_are_told_once_all_are_there_and_together():
+    parts = {part: f"ml-100k#{part}" for part in range(1, 6)}
+    runs = [judged(0.4 if part == 5 else 0.3, seed=seed, dataset=parts[part]) for part in parts for seed in range(2)]
+    found = [*runs, *(one for name in parts.values() for one in ease(value=0.3, views=("last",), dataset=name))]
+    *_, table = beyond_page.other_test_parts(study(*found))
+    assert "| part 4 | 0.3000 ± 0.0000 | 0.3000 | 0.0000 (" in table
+    assert "| all | 0.3200 | 0.3000 | +0.0200 (" in table
+    assert table.rstrip().endswith("| **above** |")
+    for missing in (0, -1):
+        left = [one for place, one in enumerate(found) if place != missing % len(found)]
+        assert beyond_page.other_test_parts(study(*left)) == []
 
 
 def test_the_overview_has_what_was_chosen_and_nothing_without_its_runs():

@@ -108,6 +108,29 @@ def test_a_large_catalogue_gets_a_model_of_low_rank():
     assert ease(interactions([[0, 5], [0, 7]], 9), l2=1.0).kind == "dense"
 
 
+def test_a_form_that_is_asked_for_is_taken(train, monkeypatch):
+    assert ease(train, l2=3.0, form="low-rank").kind == "low-rank"
+    monkeypatch.setattr("bayesneg.linear.ease.DENSE_ITEMS", 10)
+    assert ease(train, l2=3.0).kind == "low-rank"
+    whole, users = ease(train, l2=3.0, form="dense"), np.arange(train.n_users)
+    assert whole.kind == "dense"
+    np.testing.assert_allclose(whole.rows(train, users), chosen(train) @ plain_ease(chosen(train), 3.0), atol=1e-5)
+
+
+def test_mirrored_blocks_are_the_whole(train, monkeypatch):
+    whole = dense_ease(train, l2=3.0)
+    monkeypatch.setattr("bayesneg.kernels.inverting.BLOCK", 7)
+    np.testing.assert_array_equal(dense_ease(train, l2=3.0).weights, whole.weights)
+
+
+@pytest.mark.gpu
+def test_a_gpu_solves_the_same(train, monkeypatch):
+    exact = dense_ease(train, l2=3.0).weights
+    monkeypatch.setattr("bayesneg.linear.ease.DENSE_ITEMS", 10)
+    monkeypatch.setattr("bayesneg.kernels.inverting._by_lapack", None)  # not to be asked
+    np.testing.assert_allclose(dense_ease(train, l2=3.0).weights, exact, atol=1e-5)
+
+
 def test_neighbours_are_the_same_whatever_the_block(train, monkeypatch):
     whole = item_neighbours(train, neighbours=4, shrink=1.0)
     monkeypatch.setattr("bayesneg.linear.neighbours.AT_ONCE", 100)

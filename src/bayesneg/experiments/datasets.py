@@ -5,7 +5,7 @@ splits their files come in; everything else is a random 80/20 split of seed 0. T
 training part into validation, so that an epoch can be chosen without looking at the test part; the view ``last`` trains
 on all of it, as the paper does. The view ``blind`` is for choosing settings: trained as ``best``, judged on validation,
 without the test labels; ``blind2`` to ``blind10`` hold out another random tenth each. ``ml-100k@50`` is the same split
-with half of its training part, drawn at random.
+with half of its training part, drawn at random. ``ml-100k#1`` to ``ml-100k#5`` test another fifth of all pairs each.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from bayesneg.seeding import stream
 
 TEST_SHARE: Final = 0.2
 VALIDATION_SHARE: Final = 0.1
+FOLDS: Final = 5
 TENTHS: Final[Mapping[View, int]] = {view: seed for seed, view in enumerate(get_args(Blind))}  # what it is drawn with
 COME_SPLIT: Final = ("gowalla", "yelp2018")  # as train.txt and test.txt
 AUTHORS_SPLIT: Final = "bns-100k-split"  # folder of the authors' files, beside ml-100k
@@ -53,9 +54,10 @@ class Source:
             return blind(carve_validation(self.split(dataset, "last"), VALIDATION_SHARE, seed=TENTHS[view]))
         if view == "best":
             return carve_validation(self.split(dataset, "last"), VALIDATION_SHARE, seed=0)
-        share = re.fullmatch(r"(.+)@(\d{1,3})", dataset)
-        if share is not None and not Path(dataset).exists():
-            return thinned(self.split(share[1], "last"), int(share[2]) / 100)
+        other = re.fullmatch(r"(.+)([@#])(\d{1,3})", dataset)
+        if other is not None and not Path(dataset).exists():
+            whole, number = self.split(other[1], "last"), int(other[3])
+            return thinned(whole, number / 100) if other[2] == "@" else folded(whole, number)
         return _read(dataset, self.data_dir) if self.arrays is None else _from_arrays(self.arrays, dataset)
 
 
@@ -74,6 +76,38 @@ def thinned(split: Split, share: float) -> Split:
     kept = np.zeros(len(split.train), dtype=bool)
     kept[stream(0, "thinned").permutation(len(split.train))[:n_kept]] = True
     return replace(split, train=split.train.select(kept), how=f"{split.how}; {share:.0%} of the training part")
+
+
+def folded(split: Split, number: int) -> Split:
+    """All pairs dealt into five parts, user by user, in a random order; the ``number``-th is the test part."""
+    if not 1 <= number <= FOLDS:
+        raise InputError(f"the parts are numbered from 1 to {FOLDS}, got {number}; write NAME#1 for the first")
+    users, items = (np.concatenate((a, b)) for a, b in zip(_pairs(split.train), _pairs(split.test), strict=True))
+    rng = stream(0, "folds")
+    order = rng.permutation(len(users))
+    order = order[np.argsort(users[order], kind="stable")]
+    first = np.concatenate(([0], np.cumsum(np.bincount(users, minlength=split.train.n_users))))
+    place = np.arange(len(users)) - first[users[order]] + rng.integers(FOLDS, size=split.train.n_users)[users[order]]
+    tested = np.empty(len(users), dtype=bool)
+    tested[order] = place % FOLDS == number - 1
+
+    own = split.train
+
+    def part(kept: np.ndarray) -> Interactions:
+        return Interactions.from_numbers(
+            users[kept],
+            items[kept],
+            user_ids=own.user_ids,
+            item_ids=own.item_ids,
+            user_columns=own.user_columns,
+            name=own.name,
+        )
+
+    return Split(part(~tested), part(tested), how=f"part {number} of {FOLDS} of all pairs is tested")
+
+
+def _pairs(part: Interactions) -> tuple[np.ndarray, np.ndarray]:
+    return part.users, part.indices
 
 
 def _read(dataset: str, data_dir: Path | None) -> Split:

@@ -158,6 +158,9 @@ class ItemKNNOptions(Options):
 
 class EASEOptions(Options):
     l2: float = Field(400.0, description="L2 penalty on the weights between items")
+    form: Literal["auto", "dense", "low-rank"] = Field(
+        "auto", description="how the weights are held: dense (exact, 4·items² bytes), low-rank, or auto (by size)"
+    )
 
 
 class ALSOptions(Options):

@@ -10,12 +10,13 @@ diagonal; P and B then follow from a rank × rank system (the Woodbury identity)
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal
 
 import numpy as np
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
+from bayesneg.kernels.inverting import inverted, sees_gpu
 from bayesneg.linear.item_models import DenseItems, ItemModel, LowRankItems
 from bayesneg.linear.matrices import chosen_matrix
 from bayesneg.seeding import stream
@@ -27,29 +28,25 @@ POWER_STEPS = 6  # of the subspace iteration
 SPARE = 32  # vectors carried along beyond the rank, so that the last ones wanted are accurate too
 
 
-def ease(train: Interactions, *, l2: float) -> ItemModel:
-    """EASE as exactly as the catalogue's size allows: whole up to 8,192 items, of low rank above."""
-    return dense_ease(train, l2=l2) if train.n_items <= DENSE_ITEMS else low_rank_ease(train, l2=l2)
+Form = Literal["auto", "dense", "low-rank"]
+
+
+def ease(train: Interactions, *, l2: float, form: Form = "auto") -> ItemModel:
+    """EASE as exactly as the catalogue's size allows: whole up to 8,192 items, of low rank above, unless told."""
+    whole = train.n_items <= DENSE_ITEMS if form == "auto" else form == "dense"
+    return dense_ease(train, l2=l2) if whole else low_rank_ease(train, l2=l2)
 
 
 def dense_ease(train: Interactions, *, l2: float) -> DenseItems:
-    """EASE as published; (n_items, n_items) numbers."""
-    from scipy.linalg import lapack
-
-    precision = np.float64 if train.n_items <= EXACT_ITEMS else np.float32
-    chosen = chosen_matrix(train, precision)
+    """EASE as published; (n_items, n_items) numbers, on a GPU beyond 8,192 items where torch sees one."""
+    chosen = chosen_matrix(train, np.float64 if train.n_items <= EXACT_ITEMS else np.float32)
     gram = (chosen.T @ chosen).toarray(order="F")
     gram[np.diag_indices_from(gram)] += l2
-    functions: Any = lapack.get_lapack_funcs(("potrf", "potri"), (gram,))
-    factorise, invert = functions
-    factor, failed = factorise(gram, lower=True, overwrite_a=True)
-    if failed:
+    weights = inverted(gram, gpu=train.n_items > DENSE_ITEMS and sees_gpu())
+    if weights is None:
         raise InputError(f"l2 must be large enough for the precision of numbers, got {l2:g}; try a larger one")
-    inverse, _ = invert(factor, lower=True, overwrite_c=True)  # its lower triangle
-    diagonal = inverse.diagonal().copy()
-    weights = np.tril(inverse, -1)
-    weights += weights.T
-    weights /= -diagonal  # column l by P_ll
+    weights /= -weights.diagonal()  # column l by P_ll
+    np.fill_diagonal(weights, 0.0)
     return DenseItems(np.ascontiguousarray(weights, dtype=np.float32))
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import get_args
 
 import numpy as np
 
-from bayesneg.checks import number, whole
+from bayesneg.checks import number, one_of, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.linear.ease import ease
+from bayesneg.linear.ease import Form, ease
 from bayesneg.linear.matrices import chosen_matrix
 from bayesneg.linear.neighbours import item_neighbours
 from bayesneg.models.baseline import Baseline
@@ -47,15 +48,27 @@ class ItemKNN(Baseline):
 
 @dataclass(frozen=True)
 class EASE(Baseline):
-    """The linear item model of least squares: see :mod:`bayesneg.linear.ease`. Exact up to 8,192 items."""
+    """The linear item model of least squares: see :mod:`bayesneg.linear.ease`.
+
+    ``form`` is ``"dense"``, exact, with 4·n_items² bytes; ``"low-rank"``; or ``"auto"``: dense up to 8,192 items.
+    """
 
     l2: float = 400.0
+    form: Form = "auto"
 
     def __post_init__(self) -> None:
         number("l2", self.l2, above=0)
+        one_of("form", self.form, get_args(Form))
 
     def solve(self, train: Interactions, *, rng: np.random.Generator) -> LinearScorer:
-        return LinearScorer(ease(train, l2=self.l2), train)
+        try:
+            return LinearScorer(ease(train, l2=self.l2, form=self.form), train)
+        except MemoryError as error:
+            size = 4 * train.n_items**2 / 2**30
+            raise InputError(
+                f"EASE over {train.n_items:,} items needs {size:.1f} GiB for its weights, and memory is out; "
+                "set form='low-rank'"
+            ) from error
 
 
 @dataclass(frozen=True)

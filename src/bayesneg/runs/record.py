@@ -80,7 +80,7 @@ PLAIN = bool | int | float | str
 HEAVY = np.ndarray | Interactions  # told apart by a digest
 
 
-LATER: Final[dict[str, Any]] = {"members": 1}  # settings that came later, and what every run before them had
+LATER: Final[dict[str, Any]] = {"members": 1, "form": "auto"}  # settings that came later, as every run before had them
 
 
 def comparable(spec: Mapping[str, Any]) -> dict[str, Any]:
