@@ -9,7 +9,7 @@ import pytest
 
 import bayesneg as bn
 from bayesneg.errors import InputError
-from bayesneg.runs import ledger
+from bayesneg.runs import ledger, record
 
 
 class FirstUnseen(bn.NegativeSampler):
@@ -127,6 +127,18 @@ def test_finished_runs_are_kept_and_not_trained_again(world, tmp_path):
     more = audit(split, {"mine": FirstUnseen(), "RNS": bn.RNS()}, out=out, resume=True)
     assert list(more.records[0].epochs) == list(first.records[0].epochs)
     assert [record.label for record in more.records] == ["mine", "RNS"]
+    assert len(ledger.read(out)) == 2
+
+
+def test_an_audit_from_before_a_setting_was_added_is_gone_on_with(world, tmp_path, monkeypatch):
+    split, out = bn.split(world, test=0.2, seed=0), tmp_path / "audit.jsonl"
+    with monkeypatch.context() as old:
+        without = lambda value: {k: v for k, v in record.describe(value).items() if k != "members"}  # noqa: E731
+        old.setattr("bayesneg.experiments.audit.describe", without)
+        audit(split, {"RNS": bn.RNS()}, out=out)
+    audit(split, {"RNS": bn.RNS()}, out=out, resume=True)
+    assert len(ledger.read(out)) == 1
+    audit(split, {"RNS": bn.RNS()}, out=out, resume=True, model=bn.MF(dim=4, sampling_batch=64, members=2))
     assert len(ledger.read(out)) == 2
 
 

@@ -26,7 +26,7 @@ from bayesneg.interfaces import Model, NegativeSampler
 from bayesneg.models.mf import MF
 from bayesneg.progress import cell_bars
 from bayesneg.runs import ledger
-from bayesneg.runs.record import RunRecord, describe, jsonable
+from bayesneg.runs.record import RunRecord, as_before, describe, jsonable
 from bayesneg.training import fit
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ class _Cell:
     def key(self, model: Model, epochs: int, probes: int) -> str:
         """A digest of all that decides the numbers, and of the label: two functions may have the same name."""
         sampler = describe(self.sampler.resolved(self.split.train))
-        own = [self.split.fingerprint, describe(model), self.label, sampler, epochs, self.seed, probes]
+        own = [self.split.fingerprint, as_before(describe(model)), self.label, sampler, epochs, self.seed, probes]
         return hashlib.sha256(json.dumps(jsonable(own), sort_keys=True).encode()).hexdigest()[:16]
 
     def run(self, model: Model, epochs: int, probes: int, show: Callable[[dict[str, Any]], None]) -> RunRecord:

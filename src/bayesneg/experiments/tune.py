@@ -20,7 +20,7 @@ from bayesneg.models.baseline import Baseline
 from bayesneg.models.mf import MF
 from bayesneg.progress import search_bar
 from bayesneg.runs.folder import write_json
-from bayesneg.runs.record import describe
+from bayesneg.runs.record import as_before, describe
 from bayesneg.runs.tuning import Tuning
 from bayesneg.training import fit
 
@@ -160,7 +160,7 @@ def _plan(hidden: Split, families: Sequence[Family], model: Model, **numbers: in
     return {
         **numbers,
         "data": hidden.fingerprint,
-        "model": describe(model),
+        "model": as_before(describe(model)),
         "samplers": {each.name: {key: repr(values) for key, values in each.ranges.items()} for each in families},
         "left_out": {each.name: dict(each.left_out) for each in families if each.left_out},
         "optuna": metadata.version("optuna"),

@@ -88,6 +88,11 @@ def comparable(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {**spec, **{part: {**LATER, **(spec[part] or {})} for part in ("model", "sampler")}}
 
 
+def as_before(described: Mapping[str, Any]) -> dict[str, Any]:
+    """A description without later settings that are as every run before had them, so that its digest stays."""
+    return {key: value for key, value in described.items() if key not in LATER or value != LATER[key]}
+
+
 def describe(value: Any) -> Any:
     """Settings as JSON: an object by its class and its fields or plain attributes, a function by its name."""
     if isinstance(value, Interactions):
