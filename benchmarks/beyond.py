@@ -19,8 +19,8 @@ looks at the test labels; beside it stand the baselines, EASE with every l2, so 
 chosen on validation and with the one that is best in hindsight. ``curve`` trains with more and more candidates, by the
 learned prior and by the paper's. ``sizes`` trains with less and less data, beside EASE. Both train what the plan names
 for them, else what is chosen. ``folds`` trains what is chosen, and EASE, with other test parts: five, in which every
-pair of the dataset is tested once. Records go to results/beyond/; a part that is interrupted goes on where it was.
-beyond_page.py writes docs/beyond.md from them.
+pair of the dataset is tested once, and again with the pairs dealt anew. Records go to results/beyond/; a part that is
+interrupted goes on where it was. beyond_page.py writes docs/beyond.md from them.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from plans import PLANS, Settings, plan_of
 RESULTS: Final = Path(__file__).parent / "results" / "beyond"
 EVERY: Final = 5  # epochs between two looks at validation
 CURVE: Final = (2, 5, 10, 20, 50)  # candidates
+DEALS: Final = 3  # of all pairs into test parts
 SIZES: Final = (20, 40, 60, 80, 100)  # per cent of the training part
 
 
@@ -104,10 +105,13 @@ def sizes(dataset: str, model: str, setting: Setting, epochs: int) -> dict[int, 
     }
 
 
-def folds(dataset: str, model: str, choice: Choice) -> list[Row]:
-    """What is chosen, with other test parts."""
-    numbers = range(1, FOLDS + 1)
-    return [row(f"part {one}", f"{dataset}#{one}", model, choice.setting, choice.epoch) for one in numbers]
+def folds(dataset: str, model: str, choice: Choice) -> list[list[Row]]:
+    """What is chosen, with other test parts, deal by deal."""
+    named = {deal: range(deal * FOLDS + 1, (deal + 1) * FOLDS + 1) for deal in range(DEALS)}
+    return [
+        [row(f"part {one}", f"{dataset}#{one}", model, choice.setting, choice.epoch) for one in numbers]
+        for numbers in named.values()
+    ]
 
 
 # ----------------------------------------------------------------------------------------------------------- cells
@@ -158,7 +162,7 @@ def planned(part: str, source: Source, dataset: str, model: str, seeds: int | No
         return solved(source, dataset, model, "last", "item-knn", "popularity") + judged
     if part == "folds":
         choice = chosen(found, contest)
-        own = folds(dataset, model, choice)
+        own = [one for deal in folds(dataset, model, choice) for one in deal]
         ease = [cell for one in own for cell in solved(source, one.dataset, model, "last")]
         beside = [cell for cell in ease if cell.model_settings["l2"] == choice.l2]
         return beside + cells_of(source, model, "last", own, seeds or 3)

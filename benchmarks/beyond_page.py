@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bayesneg.evaluation.intervals import mean_interval, paired_difference
+from bayesneg.experiments.datasets import FOLDS
 from bayesneg.lab.markdown import grid, short
 from bayesneg.lab.published import published
 from bayesneg.lab.studies import DATASETS, MODELS
@@ -287,30 +288,36 @@ def against_paper(own: Sequence[RunRecord], study: Study) -> list[str]:
 
 
 def other_test_parts(study: Study) -> list[str]:
-    """What was chosen and EASE, with every pair of the dataset tested once."""
+    """What was chosen and EASE, with every pair of the dataset tested once in each deal that was run to its end."""
     if study.choice is None:
         return []
-    rows = folds(*_of(study), study.choice)
-    parts = [(study.of(row), study.ease(row.dataset).get(study.choice.l2)) for row in rows]
-    whole = [(runs, ease) for runs, ease in parts if runs and ease is not None]
-    if len(whole) < len(parts) or len({len(runs) for runs, _ in whole}) > 1:
+    l2, lines = study.choice.l2, []
+    every: list[tuple[list[RunRecord], RunRecord]] = []
+    for place, deal in enumerate(folds(*_of(study), study.choice), start=1):
+        found = [(study.of(row), study.ease(row.dataset).get(l2)) for row in deal]
+        parts = [(runs, ease) for runs, ease in found if runs and ease is not None]
+        if len(parts) == len(deal) and len({len(runs) for runs, _ in [*parts, *every]}) == 1:
+            lines.append([f"deal {place}", *_over_parts(parts)])
+            every += parts
+    if not lines:
         return []
-    lines = [
-        [row.label, estimate(runs, MAIN), number(ease.final[MAIN], 4), Against((runs, ease)).gap, ""]
-        for row, (runs, ease) in zip(rows, whole, strict=True)
-    ]
-    all_parts = Against(*whole)
-    means = [np.mean([_mean(runs) for runs, _ in whole]), np.mean([_mean([ease]) for _, ease in whole])]
-    lines.append(["all", *(number(float(mean), 4) for mean in means), all_parts.gap, f"**{all_parts.verdict}**"])
-    head = ["tested", "BNS, learned prior", f"EASE, l2 = {study.choice.l2:g}", "difference, over users", "against EASE"]
+    if len(lines) > 1:
+        lines.append([f"all {len(lines)}", *_over_parts(every)])
+    head = ["pairs", "BNS, learned prior", f"EASE, l2 = {l2:g}", "difference, over users", "against EASE"]
     return [
         "### Other test parts",
-        f"All pairs of the dataset dealt into {len(parts)} parts, user by user, each tested once; {len(whole[0][0])} "
-        "seeds. NDCG@20 of the setting, the epoch and the l2 that were chosen above, where most of the pairs tested "
-        "here were in training or validation: this tells how much of the difference is that one test part's, and "
-        "chooses nothing.",
+        f"All pairs of the dataset dealt into {FOLDS} parts, user by user, each tested once after training on the "
+        f"others; {len(every[0][0])} seeds. NDCG@20, the mean over the parts, of the setting, the epoch and the l2 "
+        "that were chosen above, where most of the pairs tested here were in training or validation: this tells how "
+        "much of the difference is that one test part's, and chooses nothing.",
         grid([head, ["---", *("---:" for _ in head[1:])], *lines]),
     ]
+
+
+def _over_parts(parts: Sequence[tuple[Sequence[RunRecord], RunRecord]]) -> list[str]:
+    against = Against(*parts)
+    own, ease = ([_mean(runs) for runs, _ in parts], [_mean([record]) for _, record in parts])
+    return [*(number(float(np.mean(values)), 4) for values in (own, ease)), against.gap, against.verdict]
 
 
 def more_candidates(study: Study) -> list[str]:

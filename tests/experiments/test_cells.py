@@ -54,12 +54,13 @@ def test_less_data_is_part_of_the_training_pairs_and_is_judged_on_the_same_test_
         source.split(f"{dataset}@101", "last")
 
 
-def test_other_test_parts_are_every_pair_once_and_spare_no_user(source):
+@pytest.mark.parametrize("first", [1, 6])
+def test_other_test_parts_are_every_pair_once_and_spare_no_user(source, first):
     source, dataset = source
     pairs = lambda part: set(zip(part.users.tolist(), part.indices.tolist(), strict=True))  # noqa: E731
     whole = source.split(dataset, "last")
     everything = pairs(whole.train) | pairs(whole.test)
-    own = [source.split(f"{dataset}#{number}", "last") for number in range(1, 6)]
+    own = [source.split(f"{dataset}#{number}", "last") for number in range(first, first + 5)]
     assert sum(len(one.test) for one in own) == len(everything)
     n_chosen = np.bincount([user for user, _ in everything], minlength=whole.train.n_users)
     for one in own:
@@ -67,9 +68,10 @@ def test_other_test_parts_are_every_pair_once_and_spare_no_user(source):
         assert not pairs(one.train) & pairs(one.test)
         assert (np.abs(one.test.counts - n_chosen / 5) < 1).all()  # of each user a fifth
     assert len({one.fingerprint for one in own}) == 5
-    for wrong in (0, 6):
-        with pytest.raises(Exception, match=rf"numbered from 1 to 5, got {wrong}"):
-            source.split(f"{dataset}#{wrong}", "last")
+    other = source.split(f"{dataset}#{first % 10 + 5}", "last")
+    assert other.fingerprint not in {one.fingerprint for one in own}
+    with pytest.raises(Exception, match=r"numbered from 1, got 0"):
+        source.split(f"{dataset}#0", "last")
 
 
 def test_a_file_with_an_at_sign_in_its_name_is_a_file(tmp_path):

@@ -270,17 +270,20 @@ def test_one_seed_is_never_told_apart_from_ease():
         assert beyond_page.Against((own, solved)).verdict == verdict
 
 
-def test_other_test_parts_are_told_once_all_are_there_and_together():
-    parts = {part: f"ml-100k#{part}" for part in range(1, 6)}
-    runs = [judged(0.4 if part == 5 else 0.3, seed=seed, dataset=parts[part]) for part in parts for seed in range(2)]
-    found = [*runs, *(one for name in parts.values() for one in ease(value=0.3, views=("last",), dataset=name))]
-    *_, table = beyond_page.other_test_parts(study(*found))
-    assert "| part 4 | 0.3000 ± 0.0000 | 0.3000 | 0.0000 (" in table
-    assert "| all | 0.3200 | 0.3000 | +0.0200 (" in table
-    assert table.rstrip().endswith("| **above** |")
-    for missing in (0, -1):
-        left = [one for place, one in enumerate(found) if place != missing % len(found)]
-        assert beyond_page.other_test_parts(study(*left)) == []
+def test_other_test_parts_are_told_deal_by_deal_once_all_of_a_deal_are_there():
+    parts = {part: f"ml-100k#{part}" for part in range(1, 11)}
+    best = {5: 0.4, 10: 0.5}
+    runs = [judged(best.get(part, 0.3), seed=seed, dataset=parts[part]) for part in parts for seed in range(2)]
+    solved = [one for name in parts.values() for one in ease(value=0.3, views=("last",), dataset=name)]
+    *_, table = beyond_page.other_test_parts(study(*runs, *solved))
+    assert "| deal 1 | 0.3200 | 0.3000 | +0.0200 (+0.0200 to +0.0200) | above |" in table
+    assert table.endswith("| all 2 | 0.3300 | 0.3000 | +0.0300 (+0.0300 to +0.0300) | above |")
+    for found in (study(*runs, *solved[:-1]), study(*runs[:-1], *solved)):
+        *_, table = beyond_page.other_test_parts(found)
+        assert "deal 1" in table
+        assert "deal 2" not in table
+        assert "all" not in table
+    assert beyond_page.other_test_parts(study(*runs, *solved[6:])) == []
 
 
 def test_the_overview_has_what_was_chosen_and_nothing_without_its_runs():

@@ -5,7 +5,8 @@ splits their files come in; everything else is a random 80/20 split of seed 0. T
 training part into validation, so that an epoch can be chosen without looking at the test part; the view ``last`` trains
 on all of it, as the paper does. The view ``blind`` is for choosing settings: trained as ``best``, judged on validation,
 without the test labels; ``blind2`` to ``blind10`` hold out another random tenth each. ``ml-100k@50`` is the same split
-with half of its training part, drawn at random. ``ml-100k#1`` to ``ml-100k#5`` test another fifth of all pairs each.
+with half of its training part, drawn at random. ``ml-100k#1`` to ``ml-100k#5`` test another fifth of all pairs each,
+``ml-100k#6`` to ``ml-100k#10`` do the same with the pairs dealt anew, and so on.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from bayesneg.seeding import stream
 
 TEST_SHARE: Final = 0.2
 VALIDATION_SHARE: Final = 0.1
-FOLDS: Final = 5
+FOLDS: Final = 5  # parts of a deal
 TENTHS: Final[Mapping[View, int]] = {view: seed for seed, view in enumerate(get_args(Blind))}  # what it is drawn with
 COME_SPLIT: Final = ("gowalla", "yelp2018")  # as train.txt and test.txt
 AUTHORS_SPLIT: Final = "bns-100k-split"  # folder of the authors' files, beside ml-100k
@@ -79,17 +80,21 @@ def thinned(split: Split, share: float) -> Split:
 
 
 def folded(split: Split, number: int) -> Split:
-    """All pairs dealt into five parts, user by user, in a random order; the ``number``-th is the test part."""
-    if not 1 <= number <= FOLDS:
-        raise InputError(f"the parts are numbered from 1 to {FOLDS}, got {number}; write NAME#1 for the first")
+    """All pairs dealt into five parts, user by user, in a random order; the ``number``-th is the test part.
+
+    From the sixth on they are parts of another deal, from the eleventh of a third.
+    """
+    if number < 1:
+        raise InputError(f"the parts are numbered from 1, got {number}; write NAME#1 for the first")
+    deal, place_tested = divmod(number - 1, FOLDS)
     users, items = (np.concatenate((a, b)) for a, b in zip(_pairs(split.train), _pairs(split.test), strict=True))
-    rng = stream(0, "folds")
+    rng = stream(deal, "folds")
     order = rng.permutation(len(users))
     order = order[np.argsort(users[order], kind="stable")]
     first = np.concatenate(([0], np.cumsum(np.bincount(users, minlength=split.train.n_users))))
     place = np.arange(len(users)) - first[users[order]] + rng.integers(FOLDS, size=split.train.n_users)[users[order]]
     tested = np.empty(len(users), dtype=bool)
-    tested[order] = place % FOLDS == number - 1
+    tested[order] = place % FOLDS == place_tested
 
     own = split.train
 
@@ -103,7 +108,9 @@ def folded(split: Split, number: int) -> Split:
             name=own.name,
         )
 
-    return Split(part(~tested), part(tested), how=f"part {number} of {FOLDS} of all pairs is tested")
+    return Split(
+        part(~tested), part(tested), how=f"part {place_tested + 1} of {FOLDS} of all pairs is tested, deal {deal + 1}"
+    )
 
 
 def _pairs(part: Interactions) -> tuple[np.ndarray, np.ndarray]:
