@@ -37,13 +37,17 @@ def _by_lapack(matrix: np.ndarray) -> np.ndarray | None:
 
 
 def _by_torch(matrix: np.ndarray) -> np.ndarray | None:
+    """All of it; by LAPACK after all where the GPU has too little room."""
     import torch
 
     own = torch.from_numpy(matrix.T)  # it is symmetric
-    factor, failed = torch.linalg.cholesky_ex(own.to("cuda"))
-    if int(failed):
-        return None
-    own.copy_(torch.cholesky_inverse(factor))
+    try:
+        factor, failed = torch.linalg.cholesky_ex(own.to("cuda"))
+        if int(failed):
+            return None
+        own.copy_(torch.cholesky_inverse(factor))
+    except torch.OutOfMemoryError:
+        return _by_lapack(matrix)
     return matrix.T
 
 
