@@ -102,6 +102,12 @@ def test_low_rank_nears_the_exact_model_as_the_rank_grows(train):
     assert errors[0] > errors[1] > errors[2]
 
 
+def test_low_rank_is_the_same_whatever_the_users_at_a_time(train, monkeypatch):
+    whole = low_rank_ease(train, l2=3.0, rank=8).rows(train, np.arange(50))
+    monkeypatch.setattr("bayesneg.linear.ease.USERS", 7)
+    np.testing.assert_allclose(low_rank_ease(train, l2=3.0, rank=8).rows(train, np.arange(50)), whole, atol=1e-5)
+
+
 def test_a_large_catalogue_gets_a_model_of_low_rank():
     train = interactions([[0, 5], [0, 7], [5, 7]], 9000)
     assert ease(train, l2=1.0).kind == "low-rank"

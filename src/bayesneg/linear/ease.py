@@ -10,7 +10,7 @@ diagonal; P and B then follow from a rank × rank system (the Woodbury identity)
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -21,10 +21,14 @@ from bayesneg.linear.item_models import DenseItems, ItemModel, LowRankItems
 from bayesneg.linear.matrices import chosen_matrix
 from bayesneg.seeding import stream
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 DENSE_ITEMS = 8192  # up to here B is held as a whole, 256 MiB
 EXACT_ITEMS = 4096  # up to here it is solved in double precision
 RANK = 512
 POWER_STEPS = 6  # of the subspace iteration
+USERS = 1 << 14  # taken at a time
 SPARE = 32  # vectors carried along beyond the rank, so that the last ones wanted are accurate too
 
 
@@ -71,7 +75,17 @@ def leading_eigenvectors(train: Interactions, rank: int) -> tuple[np.ndarray, np
     width = min(rank + SPARE, *chosen.shape)
     basis = stream(0, "leading eigenvectors").normal(size=(train.n_items, width))
     for _ in range(POWER_STEPS):
-        basis, _ = np.linalg.qr(chosen.T @ (chosen @ basis))
-    _, values, right = np.linalg.svd(chosen @ basis, full_matrices=False)
-    kept = values[:rank] > values[0] * 1e-6
-    return (basis @ right[:rank].T)[:, kept], values[:rank][kept] ** 2
+        basis, _ = np.linalg.qr(_gram_times(chosen, basis))
+    values, turn = np.linalg.eigh(basis.T @ _gram_times(chosen, basis))
+    values, turn = values[::-1][:rank], turn[:, ::-1][:, :rank]
+    kept = values > values[0] * 1e-12
+    return basis @ turn[:, kept], values[kept]
+
+
+def _gram_times(chosen: csr_array, basis: np.ndarray) -> np.ndarray:
+    """XᵀX · basis, some users at a time: nothing of the size users × width is made."""
+    total = np.zeros_like(basis)
+    for start in range(0, chosen.shape[0], USERS):
+        own = chosen[start : start + USERS]
+        total += own.T @ (own @ basis)
+    return total
