@@ -7,28 +7,26 @@ python benchmarks/beyond_page.py --check    exit 1 if the page or a picture is n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bayesneg.evaluation.intervals import mean_interval, paired_difference
+from bayesneg.evaluation.intervals import mean_interval
 from bayesneg.experiments.datasets import FOLDS
 from bayesneg.lab.markdown import grid, short
-from bayesneg.lab.published import published
 from bayesneg.lab.studies import DATASETS, MODELS
 from bayesneg.report import canvas
 from bayesneg.report.names import number, signed
 from bayesneg.report.plots import look
-from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
-from beyond import CURVE, RESULTS, Row, curve, final, folds, sizes, studied, written
-from choosing import MAIN, Choice, Contest, Setting, Tried, UnsettledError, chosen, setting_of, tried
+from beyond import CURVE, final, folds, sizes, studied, written
+from beyond_study import Against, Study, best_published, studies
+from choosing import MAIN, Setting, Tried, UnsettledError, chosen, setting_of, tried
 from pages import HOME, keep, keep_pictures, only_check
-from plans import MIDDLE, Plan, plan_of
+from plans import Plan, plan_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
 PAGE: Final = HOME / "docs" / "beyond.md"
 IMAGES: Final = HOME / "docs" / "images" / "beyond"
 SHOWN: Final = ("ndcg@5", "ndcg@10", "ndcg@20", "precision@20", "recall@20")
-PUBLISHED: Final = ("RNS", "PNS", "AOBPR", "DNS", "SRNS", "BNS")  # rows of the paper's table 2
 
 
 def main() -> None:
@@ -44,72 +41,6 @@ def main() -> None:
     found = studies()
     keep_pictures(IMAGES, partial(draw, found), check=check)
     keep(PAGE, page(found), check=check)
-
-
-@dataclass(frozen=True)
-class Study:
-    """What was measured of a dataset and a model."""
-
-    dataset: str
-    model: str
-    found: Sequence[Entry]
-
-    @property
-    def name(self) -> str:
-        return f"{self.dataset}-{self.model}"
-
-    @cached_property
-    def contest(self) -> Contest:
-        return plan_of(self.dataset, self.model).contest()
-
-    @property
-    def start(self) -> Setting:
-        """What the search begins with: its samplers and models are changes of this."""
-        return plan_of(self.dataset, self.model).completed((MIDDLE, {}))
-
-    @cached_property
-    def choice(self) -> Choice | None:
-        try:
-            return chosen(self.found, self.contest)
-        except UnsettledError:
-            return None
-
-    def of(self, row: Row) -> list[RunRecord]:
-        """The runs of a row on test labels, whatever they were called when they were made."""
-        return [
-            entry.record
-            for entry in self.judged(row.dataset)
-            if (setting_of(entry), entry.cell["epochs"]) == (row.setting, row.epochs) and entry.cell["sampler"]
-        ]
-
-    def judged(self, dataset: str) -> list[Entry]:
-        """What was judged on test labels after training on the whole training part, or on the share in the name."""
-        return [entry for entry in self.found if entry.cell["view"] == "last" and entry.cell["dataset"] == dataset]
-
-    def ease(self, dataset: str) -> dict[float, RunRecord]:
-        """By its l2."""
-        solved = plan_of(self.dataset, self.model).solved()
-        own = (entry for entry in self.judged(dataset) if entry.cell["model"] == "ease")
-        kept = ((entry.cell["model_settings"], entry.record) for entry in own)
-        return {float(settings["l2"]): record for settings, record in kept if settings in solved}
-
-    def curves(self) -> dict[str, dict[int, list[RunRecord]]]:
-        """For each prior the runs with every number of candidates; empty unless ``beyond.py curve`` was run."""
-        own = studied(self.dataset, self.model, self.choice)
-        if own is None:
-            return {}
-        rows = curve(self.dataset, self.model, *own)
-        found = {prior: {m: self.of(row) for m, row in own.items()} for prior, own in rows.items()}
-        kept = {prior: {m: runs for m, runs in own.items() if runs} for prior, own in found.items()}
-        return kept if all(len(own) > 1 for own in kept.values()) else {}
-
-
-def studies() -> list[Study]:
-    found = []
-    for path in sorted(RESULTS.glob("*.jsonl")):
-        dataset, _, model = path.stem.rpartition("-")
-        found.append(Study(dataset, model, list(ledger.read(path).values())))
-    return found
 
 
 def page(found: Sequence[Study]) -> str:
@@ -237,39 +168,6 @@ def against_ease(own: Sequence[RunRecord], ease: Mapping[float, RunRecord], plan
             f"{signed(against.seeds[0], 4)} to {signed(against.seeds[1], 4)} over seeds: **{against.verdict}**."
         )
     return " ".join(texts) or "EASE is not measured yet: `benchmarks/beyond.py final`."
-
-
-class Against:
-    """Runs against EASE, which has no seed: over users (each one's mean over the seeds), and over seeds.
-
-    With several test parts a user's value, and that of a seed, is the mean over them.
-    """
-
-    def __init__(self, *parts: tuple[Sequence[RunRecord], RunRecord]) -> None:
-        own = np.array([[(run.per_user or {})[MAIN] for run in runs] for runs, _ in parts])  # (parts, seeds, users)
-        ease = np.array([(record.per_user or {})[MAIN] for _, record in parts])  # (parts, users)
-        self.users = paired_difference(own.mean(axis=(0, 1)), ease.mean(axis=0))
-        gaps = [[(run.final[MAIN] or 0.0) - (record.final[MAIN] or 0.0) for run in runs] for runs, record in parts]
-        self.seeds = mean_interval(np.mean(gaps, axis=0))
-
-    @property
-    def gap(self) -> str:
-        return f"{signed(self.users.mean, 4)} ({signed(self.users.low, 4)} to {signed(self.users.high, 4)})"
-
-    @property
-    def verdict(self) -> str:
-        """Above or below where both intervals are; one seed has none."""
-        if self.users.low > 0 and self.seeds[0] > 0:
-            return "above"
-        return "below" if self.users.high < 0 and self.seeds[1] < 0 else "not told apart"
-
-
-def best_published(dataset: str) -> dict[str, float]:
-    """The paper's best NDCG@20 by model; 0 where it has none."""
-    return {
-        model: max(published(f"table2/{name}", dataset, model).get(MAIN, 0.0) for name in PUBLISHED)
-        for model in ("mf", "lightgcn")
-    }
 
 
 def against_paper(own: Sequence[RunRecord], study: Study) -> list[str]:
