@@ -80,17 +80,24 @@ PLAIN = bool | int | float | str
 HEAVY = np.ndarray | Interactions  # told apart by a digest
 
 
-LATER: Final[dict[str, Any]] = {"members": 1, "form": "auto"}  # settings that came later, as every run before had them
+LATER: Final[Mapping[str, Mapping[str, Any]]] = {
+    "MF": {"members": 1},
+    "LightGCN": {"members": 1},
+    "TorchMF": {"members": 1},
+    "EASE": {"form": "auto"},
+}  # settings that a class was given later, as every run before had them
 
 
 def comparable(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """What a record says of its model and sampler, old or new, so that equal ones are equal."""
-    return {**spec, **{part: {**LATER, **(spec[part] or {})} for part in ("model", "sampler")}}
+    """What a record says of its model, old or new, so that equal ones are equal."""
+    model = spec["model"]
+    return {**spec, "model": {**LATER.get(model["class"], {}), **model}}
 
 
 def as_before(described: Mapping[str, Any]) -> dict[str, Any]:
     """A description without later settings that are as every run before had them, so that its digest stays."""
-    return {key: value for key, value in described.items() if key not in LATER or value != LATER[key]}
+    later = LATER.get(described["class"], {})
+    return {key: value for key, value in described.items() if key not in later or value != later[key]}
 
 
 def describe(value: Any) -> Any:
