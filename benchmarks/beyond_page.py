@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -22,8 +23,8 @@ from bayesneg.report.names import number, signed
 from bayesneg.report.plots import look
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
-from beyond import CURVE, final, folds, sizes, studied, written
-from beyond_study import Against, Study, best_published, studies
+from beyond import CURVE, final, sizes, studied, written
+from beyond_study import Against, Part, Study, best_published, studies
 from choosing import MAIN, Setting, Tried, UnsettledError, chosen, setting_of, tried
 from pages import HOME, keep, keep_pictures, only_check
 from plans import Plan, plan_of
@@ -70,8 +71,11 @@ def overview(found: Sequence[Study]) -> list[str]:
         solved, papers = ease[study.choice.l2], max(best_published(study.dataset).values())
         against = Against((own, solved))
         numbers = [estimate(own, MAIN), number(papers, 4) if papers else "", number(solved.final[MAIN], 4)]
-        lines.append([title(study), str(len(own)), *numbers, against.gap, against.verdict])
+        *_, gap, verdict = _over_parts(every) if (every := list(chain(*study.deals().values()))) else ("", "")
+        others = f"{verdict}, {gap}" if verdict else ""
+        lines.append([title(study), str(len(own)), *numbers, against.gap, against.verdict, others])
     head = ["", "seeds", "BNS, learned prior", "best of the paper", "EASE", "difference, over users", "against EASE"]
+    head.append("on other test parts")
     told = "NDCG@20 of what validation chose; EASE with the l2 that validation chose."
     return [told, grid([head, ["---", *("---:" for _ in head[1:])], *lines])] if lines else []
 
@@ -186,22 +190,15 @@ def against_paper(own: Sequence[RunRecord], study: Study) -> list[str]:
 
 
 def other_test_parts(study: Study) -> list[str]:
-    """What was chosen and EASE, with every pair of the dataset tested once in each deal that was run to its end."""
-    if study.choice is None:
+    """With every pair of the dataset tested once in each deal."""
+    deals = study.deals()
+    if study.choice is None or not deals:
         return []
-    l2, lines = study.choice.l2, []
-    every: list[tuple[list[RunRecord], RunRecord]] = []
-    for place, deal in enumerate(folds(*_of(study), study.choice), start=1):
-        found = [(study.of(row), study.ease(row.dataset).get(l2)) for row in deal]
-        parts = [(runs, ease) for runs, ease in found if runs and ease is not None]
-        if len(parts) == len(deal) and len({len(runs) for runs, _ in [*parts, *every]}) == 1:
-            lines.append([f"deal {place}", *_over_parts(parts)])
-            every += parts
-    if not lines:
-        return []
+    lines = [[f"deal {place}", *_over_parts(parts)] for place, parts in deals.items()]
+    every = list(chain(*deals.values()))
     if len(lines) > 1:
         lines.append([f"all {len(lines)}", *_over_parts(every)])
-    head = ["pairs", "BNS, learned prior", f"EASE, l2 = {l2:g}", "difference, over users", "against EASE"]
+    head = ["pairs", "BNS, learned prior", f"EASE, l2 = {study.choice.l2:g}", "difference, over users", "against EASE"]
     return [
         "### Other test parts",
         f"All pairs of the dataset dealt into {FOLDS} parts, user by user, each tested once after training on the "
@@ -212,7 +209,7 @@ def other_test_parts(study: Study) -> list[str]:
     ]
 
 
-def _over_parts(parts: Sequence[tuple[Sequence[RunRecord], RunRecord]]) -> list[str]:
+def _over_parts(parts: Sequence[Part]) -> list[str]:
     against = Against(*parts)
     own, ease = ([_mean(runs) for runs, _ in parts], [_mean([record]) for _, record in parts])
     return [*(number(float(np.mean(values)), 4) for values in (own, ease)), against.gap, against.verdict]
@@ -226,7 +223,7 @@ def more_candidates(study: Study) -> list[str]:
     counts = sorted({len(records) for own in found.values() for records in own.values()})
     return [
         "### More candidates",
-        f"NDCG@20 of {told_of(study)}, and of the paper's prior and likelihood with its λ and its model; "
+        f"NDCG@20 of {told_of(study)}, and of the paper's prior and likelihood with the same λ and the same model; "
         f"{' or '.join(map(str, counts))} seeds.",
         grid([["", *(f"m = {m}" for m in CURVE)], ["---", *("---:" for _ in CURVE)], *lines]),
         f"![NDCG@20 against the number of candidates, for both priors](images/beyond/{study.name}.svg)",
@@ -247,7 +244,7 @@ def less_data(study: Study) -> list[str]:
     own = studied(*_of(study), study.choice)
     if own is None:
         return []
-    lines = []
+    lines, counts = [], set()
     for percent, one in sizes(*_of(study), *own).items():
         runs, ease = study.of(one), study.ease(one.dataset)
         if not runs or not ease:
@@ -256,14 +253,17 @@ def less_data(study: Study) -> list[str]:
         against = Against((runs, ease[best]))
         solved = f"{number(ease[best].final[MAIN], 4)} (l2 = {best:g})"
         values = [estimate(runs, MAIN), solved, against.gap, against.verdict]
+        counts.add(len(runs))
         lines.append([f"{percent}%", f"{runs[0].data['n_train']:,}", *values])
     if not lines:
         return []
+    n_seeds = " or ".join(map(str, sorted(counts)))
     head = ["training part", "pairs", "BNS, learned prior", "EASE, best l2 on test", "difference, over users", ""]
     return [
         "### Less data",
-        f"NDCG@20 on the whole test part of {told_of(study)}, after training on a random share of the training part; "
-        "EASE has the l2 that is best on the test labels of each row.",
+        f"NDCG@20 on the whole test part of {told_of(study)}, after training on a random share of the training part, "
+        f"{n_seeds} seeds; the rest of it is not recommended either. Only EASE is fitted to the size: it has the l2 "
+        "that is best on the test labels of each row.",
         grid([head, ["---", *("---:" for _ in head[1:])], *lines]),
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -15,11 +16,14 @@ from bayesneg.report.names import signed
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
-from beyond import RESULTS, Row, curve, studied
+from beyond import RESULTS, Row, curve, folds, studied
 from choosing import MAIN, Choice, Contest, Setting, UnsettledError, chosen, setting_of
 from plans import MIDDLE, plan_of
 
 PUBLISHED: Final = ("RNS", "PNS", "AOBPR", "DNS", "SRNS", "BNS")  # rows of the paper's table 2
+
+
+Part = tuple[list[RunRecord], RunRecord]  # the runs on a test part, and EASE there
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,18 @@ class Study:
         own = (entry for entry in self.judged(dataset) if entry.cell["model"] == "ease")
         kept = ((entry.cell["model_settings"], entry.record) for entry in own)
         return {float(settings["l2"]): record for settings, record in kept if settings in solved}
+
+    def deals(self) -> dict[int, list[Part]]:
+        """What was chosen and EASE on other test parts, in each deal that was run to its end, with as many seeds."""
+        found: dict[int, list[Part]] = {}
+        if self.choice is None:
+            return found
+        for place, deal in enumerate(folds(self.dataset, self.model, self.choice), start=1):
+            own = [(self.of(row), self.ease(row.dataset).get(self.choice.l2)) for row in deal]
+            parts = [(runs, ease) for runs, ease in own if runs and ease is not None]
+            if len(parts) == len(deal) and len({len(runs) for runs, _ in chain(parts, *found.values())}) == 1:
+                found[place] = parts
+        return found
 
     def curves(self) -> dict[str, dict[int, list[RunRecord]]]:
         """For each prior the runs with every number of candidates; empty unless ``beyond.py curve`` was run."""

@@ -82,7 +82,7 @@ OF_MANY_ITEMS: Final = Plan(
     n_all=1,
     of_sampler={"cdf": "refreshed"},
     of_model={"dim": 64, "learning_rate": 0.05, "regularization": 0.01, "init_scale": 0.1},
-    l2=(50.0, 100.0, 200.0, 400.0),
+    l2=(50.0, 100.0, 200.0),
     of_ease={"form": "dense"},
     beside={"the paper's BNS": {}, "random negatives (m = 1)": {"candidates": 1}},
 )  # 40,000 items: the prior is of item neighbours, and users have 30 items to learn from
@@ -101,6 +101,7 @@ PLANS: Final[Mapping[tuple[str, str], Plan]] = {
             for of_sampler, of_model in together((10,), [{"members": 8}, {"dim": 64, "members": 8}])
             + together((10, 20, 50), [{"dim": 64, "members": 4}])
             + together((10, 20), steep((64,), (0.02,), members=4))
+            + together((10,), steep((256,), (0.02, 0.03)))
         ],
         n_all=10,
         studied=((MIDDLE, steep((128,), (0.03,))[0]), 65),
@@ -134,8 +135,8 @@ PLANS: Final[Mapping[tuple[str, str], Plan]] = {
     ),
     ("gowalla", "mf"): OF_MANY_ITEMS,
     ("gowalla", "lightgcn"): GRAPH_OF_MANY_ITEMS,
-    ("yelp2018", "mf"): OF_MANY_ITEMS,
-    ("yelp2018", "lightgcn"): GRAPH_OF_MANY_ITEMS,
+    ("yelp2018", "mf"): OF_MANY_ITEMS._replace(l2=(50.0, 200.0, 400.0)),
+    ("yelp2018", "lightgcn"): GRAPH_OF_MANY_ITEMS._replace(l2=(50.0, 200.0, 400.0)),
 }
 
 

@@ -48,6 +48,8 @@ def test_less_data_is_part_of_the_training_pairs_and_is_judged_on_the_same_test_
     assert pairs(half.train) < pairs(whole.train)
     assert len(half.train) == round(len(whole.train) / 2)
     assert pairs(half.test) == pairs(whole.test)
+    assert pairs(half.seen) == pairs(whole.seen), "what is left out of training is no candidate for the test part"
+    assert source.split(f"{dataset}@100", "last").validation is None
     assert pairs(source.split(f"{dataset}@25", "last").train) < pairs(half.train)
     assert pairs(source.split(f"{dataset}@100", "last").train) == pairs(whole.train)
     with pytest.raises(Exception, match=r"must lie in \(0, 1\]"):

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
+from typing import Final
 
 from bayesneg.evaluation.intervals import Difference
 from bayesneg.runs.pairing import Paired, paired
 from bayesneg.runs.record import RunRecord
 from bayesneg.runs.tuning import Advice, Evidence
+
+CLOSE: Final = 0.05  # of a score: what differs by no more is as good
 
 
 def advise(records: Sequence[RunRecord], simpler: Collection[str]) -> Advice:
@@ -38,7 +41,7 @@ def advise(records: Sequence[RunRecord], simpler: Collection[str]) -> Advice:
         label, text = favourite, _won(favourite, evidence, favourite in simpler, key)
     else:
         label = max(as_good, key=lambda rival: validation[rival])
-        text = _as_good(favourite, as_good, label, key)
+        text = _as_good(favourite, as_good, label, key, CLOSE * abs(test[label]))
     return Advice(label, favourite, key, text + _unfinished(groups), evidence, validation, test)
 
 
@@ -56,13 +59,25 @@ def _won(favourite: str, evidence: Sequence[Evidence], is_simple: bool, key: str
     return text
 
 
-def _as_good(favourite: str, as_good: Mapping[str, Evidence], label: str, key: str) -> str:
+def _as_good(favourite: str, as_good: Mapping[str, Evidence], label: str, key: str, margin: float) -> str:
     found = "; ".join(_against(each) for each in as_good.values())
-    verdict = "better" if _loses(as_good[label].difference) else "as good"
+    difference = as_good[label].difference
+    if _loses(difference):
+        verdict = "it is better, and simpler"
+    elif _within(difference, margin):
+        verdict = "it is as good, and simpler"
+    else:
+        verdict = "it is simpler, and nothing was shown to be better; more seeds (--seeds) may tell them apart"
     return (
-        f"Use {label}: it is {verdict}, and simpler. The best on validation data, {favourite}, is on test data not "
-        f"clearly better in {key} than {found}."
+        f"Use {label}: {verdict}. The best on validation data, {favourite}, is on test data not clearly better in "
+        f"{key} than {found}."
     )
+
+
+def _within(found: Paired, margin: float) -> bool:
+    """Whether the difference, over users and over seeds, is surely no larger than the margin."""
+    ranges = [found.over_users, *([found.over_seeds] if found.n_seeds > 1 else [])]
+    return all(max(abs(one.low), abs(one.high)) <= margin for one in ranges)
 
 
 def _against(evidence: Evidence) -> str:

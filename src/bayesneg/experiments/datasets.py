@@ -70,13 +70,18 @@ def blind(split: Split) -> Split:
 
 
 def thinned(split: Split, share: float) -> Split:
-    """The same test part with a random share of the training pairs, the same whenever it is asked for."""
+    """The same test part with a random share of the training pairs, the same whenever it is asked for.
+
+    The pairs left out become the validation part: they may not be recommended, as they may not with all of them.
+    """
     if not 0 < share <= 1:
         raise InputError(f"the share of the training part must lie in (0, 1], got {share}; write NAME@50 for half")
     n_kept = max(1, round(share * len(split.train)))
     kept = np.zeros(len(split.train), dtype=bool)
     kept[stream(0, "thinned").permutation(len(split.train))[:n_kept]] = True
-    return replace(split, train=split.train.select(kept), how=f"{split.how}; {share:.0%} of the training part")
+    left_out = None if kept.all() else split.train.select(~kept)
+    how = f"{split.how}; {share:.0%} of the training part, the rest is validation"
+    return replace(split, train=split.train.select(kept), validation=left_out, how=how)
 
 
 def folded(split: Split, number: int) -> Split:

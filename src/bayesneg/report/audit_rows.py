@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from bayesneg.evaluation.reliability import pooled
-from bayesneg.report.names import number
+from bayesneg.report.names import joined
 from bayesneg.report.runs import Group, group, studies
 from bayesneg.report.summary import Estimate, estimate
 from bayesneg.runs.record import RunRecord, is_number
@@ -33,7 +33,6 @@ BELIEF: Final = {
     "brier": "Brier",
     "brier_constant": "Brier, constant",
 }
-SAID: Final = ("called", "were", "brier", "brier_constant")
 MEANINGS: Final = {
     "False negatives": "Of all items picked in the last epoch, the share that the user likes.",
     "TNR and INF": (
@@ -107,31 +106,43 @@ def measured(member: Group, key: str) -> Estimate:
 
 
 def finding(study: Study) -> str:
-    """One sentence: who picks the fewest false negatives, who the most."""
-    fair = [(measured(member, "fn").mean, member.name) for member in study.groups if not member.uses_test_labels]
-    ordered = sorted((value, name) for value, name in fair if is_number(value))
+    """One sentence: who picks the fewest false negatives, who the most, and who cannot be told apart from them."""
+    fair = {member.name: measured(member, "fn") for member in study.groups if not member.uses_test_labels}
+    ordered = sorted((name for name in fair if is_number(fair[name].mean)), key=lambda name: (fair[name].mean, name))
     if not ordered:
         return "Nothing was picked."
     known, least = ("", "") if study.truth_known else ("known ", "at least ")
-    (low, best), (high, worst) = ordered[0], ordered[-1]
+    best, worst = ordered[0], ordered[-1]
+    low, high = fair[best].mean, fair[worst].mean
     if len(ordered) == 1:
         return f"Of what {best} picks, {least}{low:.1%} are false negatives; of uniform picks {study.uniform:.1%}."
+    near = {end: [name for name in ordered if name != end and _overlap(fair[name], fair[end])] for end in (best, worst)}
+    equals = {end: f" (not told apart from {joined(names)})" if names else "" for end, names in near.items()}
+    seeds = "" if fair[best].has_interval else " One seed has no interval: more (--seeds) would tell chance apart."
     return (
-        f"{best} picks the fewest {known}false negatives, {least}{low:.1%} of its picks, and {worst} the most, "
-        f"{high:.1%}; uniform picks have {study.uniform:.1%}."
+        f"{best} picks the fewest {known}false negatives, {least}{low:.1%} of its picks{equals[best]}, and {worst} the "
+        f"most, {high:.1%}{equals[worst]}; uniform picks have {study.uniform:.1%}.{seeds}"
     )
 
 
+def _overlap(one: Estimate, other: Estimate) -> bool:
+    """Whether both have an interval, and these have something in common."""
+    return one.has_interval and other.has_interval and one.low <= other.high and other.low <= one.high
+
+
 def calibration_finding(study: Study) -> str:
-    """One sentence about every sampler that has a belief; empty where none has."""
-    parts = []
+    """Whose belief in their picks is worth something, by the Brier score; empty where none has a belief."""
+    if not study.believers:
+        return ""
+    verdicts: dict[str, list[str]] = {"better than": [], "not told apart from": [], "worse than": []}
     for member in study.believers:
-        called, were, brier, constant = (measured(member, key).mean for key in SAID)
-        parts.append(
-            f"{member.marked_name} calls its picks true negatives with {called:.1%} on average and {were:.1%} were "
-            f"(Brier score {number(brier)}, of a constant {number(constant)})"
-        )
-    return f"{'; '.join(parts)}." if parts else ""
+        gap = estimate(run.last("brier") - run.last("brier_constant") for run in member.runs)
+        low, high = (gap.low, gap.high) if gap.has_interval else (gap.mean, gap.mean)
+        verdict = "better than" if high < 0 else "worse than" if low > 0 else "not told apart from"
+        called, were = (measured(member, key).mean for key in ("called", "were"))
+        verdicts[verdict].append(f"{member.marked_name} (called {called:.1%}, were {were:.1%})")
+    told = [f"{verdict} a constant: {joined(names)}" for verdict, names in verdicts.items() if names]
+    return f"What samplers believe of their picks, by the Brier score, is {'; '.join(told)}."
 
 
 def caution(study: Study) -> str:
