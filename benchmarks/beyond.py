@@ -39,6 +39,7 @@ from choosing import Choice, Setting, UnsettledError, chosen, finalists
 from plans import PLANS, Settings, plan_of
 
 RESULTS: Final = Path(__file__).parent / "results" / "beyond"
+SAME_MODEL: Final = "the paper's BNS with that model"
 EVERY: Final = 5  # epochs between two looks at validation
 CURVE: Final = (2, 5, 10, 20, 50)  # candidates
 DEALS: Final = 3  # of all pairs into test parts
@@ -76,7 +77,7 @@ def final(dataset: str, model: str, choice: Choice) -> list[Row]:
     plan = plan_of(dataset, model)
     beside = [row(label, dataset, model, (sampler, {}), plan.epochs) for label, sampler in plan.beside.items()]
     if choice.setting[1] != dict(plan.of_model):  # how much of it is the model's
-        beside.append(row("the paper's BNS with that model", dataset, model, ({}, choice.setting[1]), choice.epoch))
+        beside.append(row(SAME_MODEL, dataset, model, ({}, choice.setting[1]), choice.epoch))
     return [row("chosen on validation", dataset, model, choice.setting, choice.epoch), *beside]
 
 

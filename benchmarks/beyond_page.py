@@ -23,8 +23,8 @@ from bayesneg.report.names import number, signed
 from bayesneg.report.plots import look
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
-from beyond import CURVE, final, sizes, studied, written
-from beyond_study import Against, Part, Study, best_published, studies
+from beyond import CURVE, SAME_MODEL, final, sizes, studied, written
+from beyond_study import Against, Part, Study, best_published, over_users, studies
 from choosing import MAIN, Setting, Tried, UnsettledError, chosen, setting_of, tried
 from pages import HOME, keep, keep_pictures, only_check
 from plans import Plan, plan_of
@@ -91,7 +91,13 @@ def sections(study: Study) -> list[str]:
         tenths += f", the best four, and EASE, on {_tenths(contest.n_all)}"
     try:
         setting, epoch, l2 = chosen(study.found, contest)
-        said = f"Chosen on validation, {tenths}: {text_of(setting)}; epoch {epoch}; EASE with l2 = {l2:g}."
+        tried_l2 = [one["l2"] for one in contest.ease]
+        ends = {min(tried_l2): ", the lowest tried", max(tried_l2): ", the highest tried"}
+        last = ", the last of the search" if epoch == contest.epochs else ""
+        said = (
+            f"Chosen on validation, {tenths}: {text_of(setting)}; epoch {epoch}{last}; "
+            f"EASE with l2 = {l2:g}{ends.get(l2, '')}."
+        )
     except UnsettledError as reason:
         said = f"Nothing is chosen yet, {reason}."
     others = (final_runs, other_test_parts, more_candidates, less_data, search)
@@ -126,9 +132,16 @@ def final_runs(study: Study) -> list[str]:
     parts = ["### Final runs", grid([head, ["---", *("---:" for _ in head[1:])], *lines])]
     if study.choice is None or not own:
         return [*parts, "The final runs of the choice are not there yet: `benchmarks/beyond.py final`."]
+    same = rows.get(SAME_MODEL)
+    looks = (
+        f"{study.n_looks} choices have been judged on this test part so far, this one last; no interval is corrected "
+        "for that."
+    )
     return [
         *parts,
         against_ease(own, study.ease(study.dataset), plan_of(*_of(study)), study.choice.l2),
+        *([f"NDCG@20 minus that of {SAME_MODEL}: {over_users(own, same)} over users."] if same else []),
+        *([looks] if study.n_looks > 1 else []),
         *against_paper(own, study),
     ]
 
@@ -204,7 +217,9 @@ def other_test_parts(study: Study) -> list[str]:
         f"All pairs of the dataset dealt into {FOLDS} parts, user by user, each tested once after training on the "
         f"others; {len(every[0][0])} seeds. NDCG@20, the mean over the parts, of the setting, the epoch and the l2 "
         "that were chosen above, where most of the pairs tested here were in training or validation: this tells how "
-        "much of the difference is that one test part's, and chooses nothing.",
+        "much of the difference is that one test part's, and chooses nothing. It is not blind, and leans towards "
+        f"BNS: that was the best of {len(study.contest.settings)} settings there, EASE of "
+        f"{len(study.contest.ease)} values of l2.",
         grid([head, ["---", *("---:" for _ in head[1:])], *lines]),
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from bayesneg.evaluation.intervals import mean_interval, paired_difference
+from bayesneg.evaluation.intervals import Difference, mean_interval, paired_difference
 from bayesneg.lab.published import published
 from bayesneg.report.names import signed
 from bayesneg.runs import ledger
@@ -73,6 +74,12 @@ class Study:
         kept = ((entry.cell["model_settings"], entry.record) for entry in own)
         return {float(settings["l2"]): record for settings, record in kept if settings in solved}
 
+    @property
+    def n_looks(self) -> int:
+        """How many choices have been judged on the test part so far."""
+        looks = [entry for entry in self.judged(self.dataset) if entry.cell["label"] == "chosen on validation"]
+        return len({json.dumps((setting_of(entry), entry.cell["epochs"]), sort_keys=True) for entry in looks})
+
     def deals(self) -> dict[int, list[Part]]:
         """What was chosen and EASE on other test parts, in each deal that was run to its end, with as many seeds."""
         found: dict[int, list[Part]] = {}
@@ -104,6 +111,16 @@ def studies() -> list[Study]:
     return found
 
 
+def over_users(own: Sequence[RunRecord], other: Sequence[RunRecord]) -> str:
+    """The difference of two rows, each user's mean over the seeds, with its interval."""
+    means = [np.mean([(run.per_user or {})[MAIN] for run in runs], axis=0) for runs in (own, other)]
+    return _told(paired_difference(*means))
+
+
+def _told(found: Difference) -> str:
+    return f"{signed(found.mean, 4)} ({signed(found.low, 4)} to {signed(found.high, 4)})"
+
+
 class Against:
     """Runs against EASE, which has no seed: over users (each one's mean over the seeds), and over seeds.
 
@@ -119,7 +136,7 @@ class Against:
 
     @property
     def gap(self) -> str:
-        return f"{signed(self.users.mean, 4)} ({signed(self.users.low, 4)} to {signed(self.users.high, 4)})"
+        return _told(self.users)
 
     @property
     def verdict(self) -> str:

@@ -197,6 +197,22 @@ def test_the_page_keeps_final_runs_of_other_settings_apart():
     assert "best on the test labels" not in text
 
 
+def test_the_page_says_how_often_the_test_part_was_looked_at_and_what_the_sampler_adds(monkeypatch):
+    now = [judged(0.4, seed=seed) for seed in range(2)]
+    text = "\n".join(beyond_page.final_runs(study(*now)))
+    assert "so far" not in text
+    assert "with that model" not in text
+    text = "\n".join(beyond_page.final_runs(study(*now, judged(0.6, epoch=5))))
+    assert "2 choices have been judged on this test part so far" in text
+    wide = plans.plan_of("ml-100k", "mf")._replace(samplers=[], both=[(SETTING, {"dim": 64})])
+    monkeypatch.setattr(plans, "PLANS", {("ml-100k", "mf"): wide})
+    tried = [learned({10: 0.3}, view=view, candidates=10, dim=64) for view in TENTHS]
+    runs = [judged(0.4, seed=seed, dim=64) for seed in range(2)]
+    same = [entry({10: 0.1}, view="last", seed=seed, label=beyond.SAME_MODEL, dim=64) for seed in range(2)]
+    text = "\n".join(beyond_page.final_runs(beyond_page.Study("ml-100k", "mf", [*tried, *ease(), *runs, *same])))
+    assert "minus that of the paper's BNS with that model: +0.3000 (+0.3000 to +0.3000) over users" in text
+
+
 def test_earlier_final_runs_stay_while_those_of_the_choice_are_missing():
     text = "\n".join(beyond_page.final_runs(study(judged(0.6, epoch=5))))
     assert "chosen before: " in text
@@ -291,7 +307,7 @@ def test_the_overview_has_what_was_chosen_and_nothing_without_its_runs():
     solved = ease(value=0.3, views=("last",))
     (_, table) = beyond_page.overview([study(*runs, *solved)])
     assert "| MovieLens-100K, MF | 2 | 0.5000 ± 0.0000 | 0.4383 | 0.3000 | +0.2000 (" in table
-    assert table.rstrip().endswith("| above |")
+    assert table.rstrip().endswith("| above |  |")
     for missing in (study(*runs), study(*solved), beyond_page.Study("ml-100k", "mf", [*runs, *solved])):
         assert beyond_page.overview([missing]) == []
 
