@@ -70,9 +70,20 @@ def test_a_prior_of_one_s_own_is_judged(bayesneg, ratings):
         (("--priors", "learned:prior=rate"), "the prior stands before the colon; drop prior=rate"),
         (("--priors", "rate,flat,rate"), "--priors has rate twice"),
         (("--priors", "learned,oracle"), "OraclePrior looks at test labels"),
-        (("--priors", "self"), "SelfPrior is learned from a model as it trains"),
         (("--share", 0), "share must be a number above 0"),
     ],
 )
 def test_mistakes_in_judging_are_told(bayesneg, ratings, options, error):
     assert error in bayesneg("priors", ratings, *options).error
+
+
+def test_the_self_estimated_prior_is_judged_after_a_model_has_trained_with_it(bayesneg, ratings):
+    found = bayesneg("priors", ratings, "--priors", "flat,self:hidden=0.25", "--json").json["priors"]
+    assert found["self (hidden=0.25)"]["skill"] > found["flat"]["skill"]
+    assert len(found["self (hidden=0.25)"]["bins"]) > 1
+
+
+def test_a_file_of_rejected_pairs_may_not_hold_what_is_kept_back(bayesneg, ratings):
+    said = bayesneg("train", ratings, "--epochs", 1, "--set", "prior=rate", "--set", f"rejected={ratings}").error
+    assert "pairs of the test or validation part" in said
+    assert "leave them out of the file" in said

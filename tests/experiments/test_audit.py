@@ -219,3 +219,23 @@ def test_a_file_that_exists_is_not_written_to_unless_asked(world, tmp_path):
 def test_wrong_arguments_are_named(world, wrong, expected):
     with pytest.raises(InputError, match=expected):
         audit(bn.hide(world, [0.2]), **({"samplers": {"RNS": bn.RNS()}} | wrong))
+
+
+@pytest.mark.parametrize(
+    ("given", "samplers", "error"),
+    [
+        ("split", {"a": 3}, "samplers: a must be a sampler, or a function of a split, got 3"),
+        ("split", [bn.RNS()], "samplers must be labels with samplers"),
+        ("split", {}, "at least one sampler"),
+        ("train", {"RNS": bn.RNS()}, r"split must be a split, or several by name, got Interactions; bn.hide"),
+    ],
+)
+def test_what_cannot_be_audited_is_told(world, given, samplers, error):
+    split = bn.split(world, test=0.2, seed=0)
+    with pytest.raises(InputError, match=error):
+        audit(split if given == "split" else split.train, samplers)
+
+
+def test_a_share_that_is_no_number_is_told(world):
+    with pytest.raises(InputError, match="shares must be a number above 0"):
+        bn.hide(world, [0.2, "a"])

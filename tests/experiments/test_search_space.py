@@ -32,6 +32,11 @@ def test_every_prior_is_tried_but_those_that_see_labels_or_lack_a_column(split):
     left_out = {text.removeprefix("prior=") for text in found.left_out if text.startswith("prior=")}
     assert set(found.ranges["prior"].values) == set(PRIORS) - left_out
     assert {"group", "oracle"} <= left_out
+    assert "self" not in left_out, "it goes with a likelihood of its own"
+    assert (
+        found.at({"prior": "self", "likelihood": "paper"}).build(split).likelihood
+        == bn.BNS(likelihood="flat").likelihood
+    )
     assert "needs a user column" in found.left_out["prior=group"]
     assert "looks at the labels" in found.left_out["prior=oracle"]
 

@@ -375,3 +375,17 @@ def test_a_prior_that_is_judged_is_not_shown_the_truth(world):
 def test_impossible_settings_are_refused(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+def test_wrong_things_given_to_priors_are_told(world):
+    with pytest.raises(InputError, match="rejected must be interactions, got str"):
+        bn.ExposurePrior("passed-over.csv")
+    with pytest.raises(InputError, match="train must be interactions"):
+        bn.calibration_of(bn.RatePrior(), world)
+
+
+def test_data_in_which_everything_was_chosen_leaves_nothing_to_expect():
+    everything = interactions([list(range(4))] * 3, 4)
+    prior = bn.LearnedPrior(curve="logistic", hidden=0.3).fit(everything)
+    assert np.isfinite(prior.probability(np.zeros(4, dtype=int), np.arange(4))).all()
+    assert np.isnan(bn.calibration_of(bn.RatePrior(), everything).skill)

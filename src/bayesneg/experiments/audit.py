@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
-from bayesneg.checks import whole
+from bayesneg.checks import number, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.data.splits import split as split_data
@@ -49,6 +49,7 @@ def hide(data: Interactions, shares: Iterable[float], *, seed: int = 0) -> dict[
         raise InputError(f"shares must be a list such as [0.1, 0.3], got {shares!r}")
     found: dict[str, Split] = {}
     for share in shares:
+        number("shares", share, above=0)
         name = f"{data.name}, {100 * share:g}% hidden"
         if name in found:
             raise InputError(f"shares must differ by more than a millionth part, got two of {100 * share:g}%")
@@ -136,8 +137,7 @@ def audit(
         resume: keep the finished runs in ``out`` and go on with the rest.
         progress: a bar per sampler on stderr.
     """
-    if not samplers:
-        raise InputError("samplers must name at least one sampler, got none")
+    _check_given(split, samplers)
     for name, count in (("epochs", epochs), ("probes", probes), ("jobs", 1 if jobs is None else jobs)):
         whole(name, count)
     seeds, at_once = chosen_seeds(seeds), runs_at_once(model, jobs)
@@ -169,6 +169,23 @@ def audit(
             return ledger.Entry.from_line(written).record  # as it will be read when the audit goes on
 
         return Audit(in_threads([partial(one, cell) for cell in cells], at_once, stop))
+
+
+def _check_given(split: object, samplers: object) -> None:
+    """An error that says what to give, where something else was."""
+    parts = split.values() if isinstance(split, Mapping) else [split]
+    for part in parts:
+        if not isinstance(part, Split):
+            raise InputError(
+                f"split must be a split, or several by name, got {type(part).__name__}; bn.hide(data, [0.2]) makes them"
+            )
+    if not isinstance(samplers, Mapping):
+        raise InputError(f'samplers must be labels with samplers, as {{"RNS": bn.RNS()}}, got {samplers!r}')
+    if not samplers:
+        raise InputError("samplers must name at least one sampler, got none")
+    for label, sampler in samplers.items():
+        if not isinstance(sampler, NegativeSampler) and not callable(sampler):
+            raise InputError(f"samplers: {label} must be a sampler, or a function of a split, got {sampler!r}")
 
 
 def _kept(place: Path, resume: bool) -> dict[str, ledger.Entry]:

@@ -11,7 +11,7 @@ from bayesneg.experiments.own import is_own, own_prior
 from bayesneg.interfaces import Prior
 from bayesneg.sampling.priors import FlatPrior, GroupPrior, OraclePrior, PopularityPrior, as_prior
 from bayesneg.sampling.priors.combined import CombinedPrior, ScaledPrior
-from bayesneg.sampling.priors.exposure import ExposurePrior
+from bayesneg.sampling.priors.exposure import ExposurePrior, matched
 from bayesneg.sampling.priors.learned import LearnedPrior
 from bayesneg.sampling.priors.rates import RatePrior, SmoothedGroupPrior
 from bayesneg.sampling.self_prior import SelfPrior
@@ -46,14 +46,20 @@ def built_prior(settings: Mapping[str, Any], split: Split) -> Prior:
     parts = [as_prior(own_prior(kind)) if is_own(kind) else PRIORS[kind](settings, split) for kind in kinds]
     prior = parts[0] if len(parts) == 1 else CombinedPrior(parts)
     if "rejected" in settings:
-        prior = _with_rejected(prior, settings)
+        prior = _with_rejected(prior, settings, split)
     return ScaledPrior(prior, settings["strength"]) if "strength" in settings else prior
 
 
-def _with_rejected(prior: Prior, settings: Mapping[str, Any]) -> Prior:
+def _with_rejected(prior: Prior, settings: Mapping[str, Any], split: Split) -> Prior:
     from bayesneg.data.load import load  # reads tables, which a bare machine cannot
 
     shown = load(settings["rejected"])
+    kept_back = split.held_out
+    if n_chosen := int(matched(shown, split.train).contains(kept_back.users, kept_back.indices).sum()):
+        raise InputError(
+            f"rejected={settings['rejected']} holds {n_chosen:,} pairs of the test or validation part: they were "
+            "chosen, and must not be seen; leave them out of the file"
+        )
     own = {"seen": settings["seen"]} if "seen" in settings else {}
     return ExposurePrior(shown, base=prior, **own)
 

@@ -7,6 +7,7 @@ split whose test part *is* the validation part.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -214,7 +215,7 @@ def _study(folder: Path | None, plan: Mapping[str, Any], resume: bool) -> optuna
         study_name="tune",
         storage=InMemoryStorage() if journal is None else _kept_in(journal),
         direction="maximize",
-        pruner=MedianPruner(n_startup_trials=UNJUDGED, n_warmup_steps=max(1, plan["epochs"] // 3)),
+        pruner=MedianPruner(n_startup_trials=UNJUDGED, n_warmup_steps=math.ceil(plan["epochs"] / 3)),
         load_if_exists=True,
     )
     for key, value in plan.items():

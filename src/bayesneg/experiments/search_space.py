@@ -90,7 +90,7 @@ class Family:
 
     def at(self, settings: Mapping[str, Any]) -> SamplerSpec:
         """The sampler with a value for everything that is searched."""
-        return self.spec.with_settings({key: _written(value) for key, value in settings.items()})
+        return _with(self.spec, {key: _written(value) for key, value in settings.items()})
 
 
 def family(spec: SamplerSpec, split: Split) -> Family:
@@ -125,7 +125,7 @@ def _buildable(spec: SamplerSpec, key: str, found: Among, split: Split, left_out
     kept = []
     for value in found.values:
         try:
-            sampler = spec.with_settings({key: value}).build(split)
+            sampler = _with(spec, {key: value}).build(split)
         except InputError as error:
             left_out[f"{key}={value}"] = str(error)
             continue
@@ -134,6 +134,12 @@ def _buildable(spec: SamplerSpec, key: str, found: Among, split: Split, left_out
         else:
             kept.append(value)
     return Among(tuple(kept))
+
+
+def _with(spec: SamplerSpec, settings: Mapping[str, Any]) -> SamplerSpec:
+    """The sampler with some settings; the self-estimated prior has the scores in it and goes with one likelihood."""
+    of_self = {"likelihood": "flat"} if settings.get("prior") == "self" and "likelihood" not in spec.fixed else {}
+    return spec.with_settings({**settings, **{key: value for key, value in of_self.items() if key in spec.known}})
 
 
 def _literals(annotation: Any) -> tuple[Any, ...]:

@@ -128,7 +128,14 @@ class SelfPrior(Prior):
 
     def end_epoch(self, scorer: Scorer) -> None:
         rates = self._fitted()
-        rates.bands.look_at(scorer.embeddings())
+        try:
+            vectors = scorer.embeddings()
+        except InputError as error:
+            raise InputError(
+                "the self-estimated prior reads where a score stands off the vectors of users and items, and this "
+                "model gives scores alone; use likelihood='empirical' with another prior"
+            ) from error
+        rates.bands.look_at(vectors)
         rates.estimate()
 
     def state_dict(self) -> dict[str, np.ndarray]:

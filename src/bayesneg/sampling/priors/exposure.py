@@ -32,6 +32,10 @@ class ExposurePrior(Prior):
 
     def __post_init__(self) -> None:
         number("seen", self.seen, least=0, most=1)
+        if not isinstance(self.rejected, Interactions):
+            raise InputError(
+                f"rejected must be interactions, got {type(self.rejected).__name__}; bn.load reads a file or a frame"
+            )
         object.__setattr__(self, "base", wrapped(self.base, "ExposurePrior"))
 
     def fit(self, train: Interactions) -> ExposurePrior:

@@ -153,5 +153,7 @@ class _Rows:
 
 
 def _size(scores: np.ndarray, weights: np.ndarray) -> float:
-    """The root mean square."""
+    """The root mean square; 0 of nothing."""
+    if not weights.sum() > 0:
+        return 0.0
     return float(np.sqrt(np.average(scores.astype(np.float64) ** 2, weights=weights)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -36,8 +37,11 @@ class Calibration:
 
     @property
     def skill(self) -> float:
-        """1 − brier / brier_of_rate: the part of the error that the prior takes away; below 0 it adds some."""
-        return 1.0 - self.brier / self.brier_of_rate
+        """1 − brier / brier_of_rate: the part of the error that the prior takes away; below 0 it adds some.
+
+        Undefined (nan) where every unobserved pair is a hidden positive, or none.
+        """
+        return 1.0 - self.brier / self.brier_of_rate if self.brier_of_rate > 0 else math.nan
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -61,13 +65,15 @@ def calibration_of(
     share: float = 0.2,
     bins: int = 10,
     seed: int = 0,
+    learn: Callable[[Prior, Interactions], Prior] | None = None,
 ) -> Calibration:
     """How well a prior that sees the rest of the training data expects a hidden ``share`` of it.
 
     Any prior can be judged, one of your own too, unless it looks at test labels or at a model's scores: it is fitted on
     the rest, and asked about pairs outside it (all of a small catalogue, a uniform sample of a large one). No label
     outside ``train`` is touched. The ratio of hidden to observed positives is here share / (1 − share), 0.25 unless
-    given; a prior that is told another ratio will be off by that much.
+    given; a prior that is told another ratio will be off by that much. ``learn`` gives the prior that has seen the
+    rest, if that takes more than its ``fit``.
 
     >>> from bayesneg.data.synthetic import synthetic
     >>> from bayesneg.sampling.priors.rates import RatePrior
@@ -75,7 +81,9 @@ def calibration_of(
     >>> bool(abs(found.expected_rate / found.observed_rate - 1) < 0.5)
     True
     """
-    check_judgeable(as_prior(prior))
+    if not isinstance(train, Interactions):
+        raise InputError(f"train must be interactions, as split.train or bn.load(…) are, got {type(train).__name__}")
+    check_judgeable(as_prior(prior), with_model=learn is not None)
     number("share", share, above=0, most=0.9)
     whole("bins", bins)
     rng = stream(seed, "calibration of a prior")
@@ -88,18 +96,22 @@ def calibration_of(
     shown = replace(train, truth=None)  # a prior is never shown the truth behind the data
     seen, hidden = shown.select(~is_hidden), shown.select(is_hidden)
     pairs = unobserved_pairs(seen, hidden, rng)
-    probabilities = checked(as_prior(prior).fit(seen).probability(pairs.users, pairs.items), pairs.users.shape)
+    if not pairs.weights.sum() > 0:
+        raise InputError("every user chose every item: no pair is unobserved, and there is nothing to expect")
+    learned = as_prior(prior).fit(seen) if learn is None else learn(as_prior(prior), seen)
+    probabilities = checked(learned.probability(pairs.users, pairs.items), pairs.users.shape)
     return _judged(probabilities, pairs.hidden.astype(np.float64), pairs.weights, bins, share)
 
 
-def check_judgeable(prior: Prior) -> None:
-    """An error for a prior that training data alone cannot judge."""
+def check_judgeable(prior: Prior, *, with_model: bool = False) -> None:
+    """An error for a prior that training data alone, or with a model that trains on it, cannot judge."""
     name = type(prior).__name__
     if prior.uses_test_labels:
         raise InputError(f"{name} looks at test labels, of which judging on training data says nothing; leave it out")
-    if prior.weighs_scores:
+    if prior.weighs_scores and not with_model:
         raise InputError(
-            f"{name} is learned from a model as it trains, and there is none here; audit a sampler with it"
+            f"{name} is learned from a model as it trains, and there is none here; `bayesneg priors` trains one, and "
+            "an audit judges a sampler with it"
         )
 
 
