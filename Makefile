@@ -26,7 +26,7 @@ SPEED := bench_epoch bench_peers bench_cdf quality_cdf quality_time bench_scalin
 bench: $(VENV)/.installed-dev $(VENV)/.installed-bench
 	for script in $(SPEED) quality_likelihood; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 	$(BIN)/python benchmarks/audit_kuairec.py
-	for part in search finalists final curve sizes; do $(BIN)/python benchmarks/beyond.py $$part ml-100k mf --jobs 2 || exit 1; done
+	for part in search finalists final curve sizes folds; do $(BIN)/python benchmarks/beyond.py $$part ml-100k mf --jobs 2 || exit 1; done
 	$(BIN)/python benchmarks/results_page.py
 	$(BIN)/python benchmarks/audit_page.py
 	$(BIN)/python benchmarks/beyond_page.py

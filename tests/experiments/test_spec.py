@@ -109,7 +109,7 @@ def test_a_device_is_a_setting_of_the_models_that_have_one():
 @pytest.mark.parametrize(
     ("model", "settings", "device", "expected"),
     [
-        ("mf", {}, "cuda", "model mf runs on the CPU; drop --device, or use --model lightgcn or torch-mf"),
+        ("mf", {}, "cuda", "model mf takes no device; drop --device, or use --model lightgcn or torch-mf"),
         ("mf", {}, "gpu", "--device must be auto, cpu or cuda, got 'gpu'"),
         ("lightgcn", {}, "", "--device must be auto, cpu or cuda, got ''"),
         ("lightgcn", {"device": "cpu"}, "cuda", "given twice, by --device and by --set device"),

@@ -129,6 +129,22 @@ def test_mirrored_blocks_are_the_whole(train, monkeypatch):
     np.testing.assert_array_equal(dense_ease(train, l2=3.0).weights, whole.weights)
 
 
+def test_a_gpu_without_room_leaves_it_to_the_cpu(train, monkeypatch):
+    torch = pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
+    asked = []
+
+    def no_room(self, device):
+        asked.append(device)
+        raise torch.OutOfMemoryError
+
+    exact = dense_ease(train, l2=3.0).weights
+    monkeypatch.setattr("bayesneg.linear.ease.DENSE_ITEMS", 10)
+    monkeypatch.setattr("bayesneg.linear.ease.sees_gpu", lambda: True)
+    monkeypatch.setattr(torch.Tensor, "to", no_room)
+    np.testing.assert_array_equal(dense_ease(train, l2=3.0).weights, exact)
+    assert asked == ["cuda"]
+
+
 @pytest.mark.gpu
 def test_a_gpu_solves_the_same(train, monkeypatch):
     exact = dense_ease(train, l2=3.0).weights

@@ -251,7 +251,7 @@ def with_device(settings: Settings, model: str, device: str | None) -> Settings:
     if "device" in MODELS[model][1].model_fields:
         return {**settings, "device": device}
     if device == "cuda":
-        raise InputError(f"model {model} runs on the CPU; drop --device, or use --model lightgcn or torch-mf")
+        raise InputError(f"model {model} takes no device; drop --device, or use --model lightgcn or torch-mf")
     return settings
 
 

@@ -47,7 +47,7 @@ MEANINGS: Final = {
         "Shares of the picks. The catalogue by falling popularity, cut so that each part has about a third of the "
         "training interactions; items that nobody chose are tail."
     ),
-    "Skipped": "The share of training examples without any negative to pick.",
+    "Skipped": "The share of training examples without any negative to pick, or kept out of training.",
     "Called true, were true": (
         "The mean unbias of the sampler's picks, its own probability of a true negative, and the share of them that "
         "were one. A calibrated sampler has the same number twice."
