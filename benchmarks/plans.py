@@ -135,7 +135,7 @@ PLANS: Final[Mapping[tuple[str, str], Plan]] = {
     ),
     ("gowalla", "mf"): OF_MANY_ITEMS,
     ("gowalla", "lightgcn"): GRAPH_OF_MANY_ITEMS,
-    ("yelp2018", "mf"): OF_MANY_ITEMS._replace(l2=(50.0, 200.0, 400.0)),
+    ("yelp2018", "mf"): OF_MANY_ITEMS._replace(samplers=[], models=[], l2=(50.0, 200.0, 400.0)),  # Gowalla's choice
     ("yelp2018", "lightgcn"): GRAPH_OF_MANY_ITEMS._replace(l2=(50.0, 200.0, 400.0)),
 }
 
