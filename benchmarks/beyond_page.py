@@ -86,7 +86,8 @@ def title(study: Study) -> str:
 
 def sections(study: Study) -> list[str]:
     contest = study.contest
-    tenths = f"every setting on {_tenths(contest.n_first)}"
+    settings = "every setting" if len(contest.settings) > 1 else "the one setting tried"
+    tenths = f"{settings} on {_tenths(contest.n_first)}"
     if contest.n_all > contest.n_first:
         tenths += f", the best four, and EASE, on {_tenths(contest.n_all)}"
     try:
