@@ -40,6 +40,7 @@ from plans import PLANS, Settings, plan_of
 
 RESULTS: Final = Path(__file__).parent / "results" / "beyond"
 SAME_MODEL: Final = "the paper's BNS with that model"
+RANDOM_SAME_MODEL: Final = "random negatives (m = 1) with that model"
 EVERY: Final = 5  # epochs between two looks at validation
 CURVE: Final = (2, 5, 10, 20, 50)  # candidates
 DEALS: Final = 3  # of all pairs into test parts
@@ -77,7 +78,8 @@ def final(dataset: str, model: str, choice: Choice) -> list[Row]:
     plan = plan_of(dataset, model)
     beside = [row(label, dataset, model, (sampler, {}), plan.epochs) for label, sampler in plan.beside.items()]
     if choice.setting[1] != dict(plan.of_model):  # how much of it is the model's
-        beside.append(row(SAME_MODEL, dataset, model, ({}, choice.setting[1]), choice.epoch))
+        same = {SAME_MODEL: {}, RANDOM_SAME_MODEL: {"candidates": 1}}
+        beside += [row(label, dataset, model, (own, choice.setting[1]), choice.epoch) for label, own in same.items()]
     return [row("chosen on validation", dataset, model, choice.setting, choice.epoch), *beside]
 
 

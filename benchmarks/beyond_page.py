@@ -23,7 +23,7 @@ from bayesneg.report.names import number, signed
 from bayesneg.report.plots import look
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
-from beyond import CURVE, SAME_MODEL, final, sizes, studied, written
+from beyond import CURVE, RANDOM_SAME_MODEL, SAME_MODEL, final, sizes, studied, written
 from beyond_study import Against, Part, Study, best_published, over_users, studies
 from choosing import MAIN, Setting, Tried, UnsettledError, chosen, setting_of, tried
 from pages import HOME, keep, keep_pictures, only_check
@@ -133,7 +133,7 @@ def final_runs(study: Study) -> list[str]:
     parts = ["### Final runs", grid([head, ["---", *("---:" for _ in head[1:])], *lines])]
     if study.choice is None or not own:
         return [*parts, "The final runs of the choice are not there yet: `benchmarks/beyond.py final`."]
-    same = rows.get(SAME_MODEL)
+    same = {label: rows[label] for label in (SAME_MODEL, RANDOM_SAME_MODEL) if label in rows}
     looks = (
         f"{study.n_looks} choices have been judged on this test part so far, this one last; no interval is corrected "
         "for that."
@@ -141,7 +141,7 @@ def final_runs(study: Study) -> list[str]:
     return [
         *parts,
         against_ease(own, study.ease(study.dataset), plan_of(*_of(study)), study.choice.l2),
-        *([f"NDCG@20 minus that of {SAME_MODEL}: {over_users(own, same)} over users."] if same else []),
+        *[f"NDCG@20 minus that of {label}: {over_users(own, runs)} over users." for label, runs in same.items()],
         *([looks] if study.n_looks > 1 else []),
         *against_paper(own, study),
     ]
