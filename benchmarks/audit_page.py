@@ -82,7 +82,10 @@ def _about(found: Sequence[Study]) -> str:
         f"In the small matrix of KuaiRec {data['n_users']:,} users watched nearly every one of {data['n_items']:,} "
         "videos, so for each pair it is known whether the user likes it (watched it more than twice over). A share of "
         "each user's positives is hidden from training; these are all the false negatives there are, and every rate "
-        "below is the true one. "
+        "below is the true one. The rate and the learned prior believe in one hidden positive for four observed ones, "
+        "unless told; here it is one for 9, for 2.3, or for one. Rows that are told so have nothing else from the "
+        "hidden labels. There is no user column, so that group priors are missing, and nobody recorded what was shown "
+        "and passed over. "
         f"{run.model}, {run.epochs[-1]['epoch']} epochs, numbers of the last; seeds "
         f"{joined(', '.join(map(str, own)) for own in seeds)}; ± is half of the 95% interval over seeds."
     )
