@@ -124,7 +124,7 @@ def _told(found: Difference) -> str:
 class Against:
     """Runs against EASE, which has no seed: over users (each one's mean over the seeds), and over seeds.
 
-    With several test parts a user's value, and that of a seed, is the mean over them.
+    With several test parts a user's value, and that of a seed, is the mean over them; every user is tested in each.
     """
 
     def __init__(self, *parts: tuple[Sequence[RunRecord], RunRecord]) -> None:

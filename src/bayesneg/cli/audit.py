@@ -96,7 +96,7 @@ def audit(
     ] = ALL,
     seeds: Annotated[int, typer.Option(help="runs per sampler, seeds 0, 1, …", rich_help_panel=opt.TRAINING)] = 3,
     settings: opt.Settings = None,
-    model: opt.Model = "mf",
+    model: opt.ModelOfSamplers = "mf",
     device: opt.Device = None,
     epochs: opt.Epochs = 30,
     probes: Annotated[

@@ -24,6 +24,10 @@ Model = Annotated[
         rich_help_panel=TRAINING,
     ),
 ]
+ModelOfSamplers = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="mf, with the extra torch lightgcn or torch-mf", rich_help_panel=TRAINING),
+]
 Device = Annotated[
     str | None,
     typer.Option(

@@ -131,7 +131,7 @@ def compare(
     ] = None,
     seeds: Annotated[int, typer.Option(help="runs per sampler, seeds 0, 1, …", rich_help_panel=opt.TRAINING)] = 5,
     settings: opt.Settings = None,
-    model: opt.Model = "mf",
+    model: opt.ModelOfSamplers = "mf",
     device: opt.Device = None,
     epochs: opt.Epochs = 100,
     evaluate_every: opt.EvaluateEvery = 1,

@@ -53,7 +53,10 @@ def hide(data: Interactions, shares: Iterable[float], *, seed: int = 0) -> dict[
         name = f"{data.name}, {100 * share:g}% hidden"
         if name in found:
             raise InputError(f"shares must differ by more than a millionth part, got two of {100 * share:g}%")
-        found[name] = split_data(data, test=share, by="user", seed=seed)
+        try:
+            found[name] = split_data(data, test=share, by="user", seed=seed)
+        except InputError as error:
+            raise InputError(f"a share of {share:g} cannot be hidden ({error}); hide another one (--hide)") from error
     return found
 
 
