@@ -89,9 +89,9 @@ LATER: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 def comparable(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """What a record says of its model, old or new, so that equal ones are equal."""
-    model = spec["model"]
-    return {**spec, "model": {**LATER.get(model["class"], {}), **model}}
+    """What a record says of its model and sampler, old or new, so that equal ones are equal."""
+    own = {part: spec[part] or {} for part in ("model", "sampler")}
+    return {**spec, **{part: {**LATER.get(said.get("class", ""), {}), **said} for part, said in own.items()}}
 
 
 def as_before(described: Mapping[str, Any]) -> dict[str, Any]:
