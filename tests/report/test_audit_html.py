@@ -13,7 +13,7 @@ from report_pages import Page
 import bayesneg as bn
 from bayesneg.errors import InputError
 from bayesneg.report.audit import render, write_audit
-from bayesneg.report.audit_rows import audited, finding, measured
+from bayesneg.report.audit_rows import ONE_SEED, audited, calibration_finding, finding, measured
 from browser import open_without_complaint
 
 HOSTILE = """<script>alert(1)</script>"' & $x_1$ id="p" url(#a)"""
@@ -86,6 +86,42 @@ def test_unknown_truth_is_said_to_give_lower_bounds(records):
 def test_an_oracle_is_marked_and_never_named_as_the_cleanest(records):
     assert "sees test labels" in Page(render(records)).visible
     assert not finding(audited(records)[0]).startswith("oracle")
+
+
+def with_measures(records, measures):
+    """Runs of one split, two seeds of each label, whose last epoch has the given measures."""
+    (base,) = [record for record in records if (record.label, record.seed) == ("BNS", 0)][:1]
+    lines = [{**base.epochs[-1], key: value} for _, key, pair in measures for value in pair]
+    labels = [label for label, _, pair in measures for _ in pair]
+    seeds = [seed for _, _, pair in measures for seed in range(len(pair))]
+    made = zip(labels, seeds, lines, strict=True)
+    return [replace(base, label=label, seed=seed, epochs=[line]) for label, seed, line in made]
+
+
+def test_extremes_name_who_cannot_be_told_apart_from_them(records):
+    measures = [("A", "fn", (0.10, 0.101)), ("B", "fn", (0.09, 0.12)), ("C", "fn", (0.50, 0.501))]
+    said = finding(audited(with_measures(records, measures))[0])
+    assert said.startswith("A picks the fewest false negatives, 10.1% of its picks (not told apart from B), and C the")
+    assert "50.0%; uniform" in said, "nobody is near the worst"
+    one = finding(audited(with_measures(records, [(name, key, pair[:1]) for name, key, pair in measures]))[0])
+    assert "not told apart" not in one
+    assert one.endswith(ONE_SEED)
+
+
+def test_a_belief_is_held_against_a_constant(records):
+    constant = next(record for record in records if record.label == "BNS").epochs[-1]["brier_constant"]
+    gaps = {"good": (-0.02, -0.021), "open": (-0.5, 0.5), "bad": (0.02, 0.021)}
+    measures = [(name, "brier", tuple(constant + gap for gap in pair)) for name, pair in gaps.items()]
+    said = calibration_finding(audited(with_measures(records, measures))[0])
+    parts = dict(part.split(" a constant: ") for part in said.partition(" is ")[2].split("; "))
+    assert {verdict: names.split()[0] for verdict, names in parts.items()} == {
+        "better than": "good",
+        "not told apart from": "open",
+        "worse than": "bad",
+    }
+    one = calibration_finding(audited(with_measures(records, [("good", "brier", (constant - 0.1,))]))[0])
+    assert "better than a constant: good" in one
+    assert one.endswith(ONE_SEED)
 
 
 def test_without_a_belief_there_is_no_section_about_it(records):

@@ -15,6 +15,7 @@ from bayesneg.report.summary import Estimate, estimate
 from bayesneg.runs.record import RunRecord, is_number
 
 UNIFORM: Final = "uniform, expected"
+ONE_SEED: Final = "One seed has no interval: more (--seeds) would tell chance apart."
 TAIL: Final = 5  # epochs, the last ones, whose probes are pooled where one epoch has too few
 PICKS: Final = {
     "fn": "False negatives",
@@ -118,7 +119,7 @@ def finding(study: Study) -> str:
         return f"Of what {best} picks, {least}{low:.1%} are false negatives; of uniform picks {study.uniform:.1%}."
     near = {end: [name for name in ordered if name != end and _overlap(fair[name], fair[end])] for end in (best, worst)}
     equals = {end: f" (not told apart from {joined(names)})" if names else "" for end, names in near.items()}
-    seeds = "" if fair[best].has_interval else " One seed has no interval: more (--seeds) would tell chance apart."
+    seeds = "" if fair[best].has_interval else f" {ONE_SEED}"
     return (
         f"{best} picks the fewest {known}false negatives, {least}{low:.1%} of its picks{equals[best]}, and {worst} the "
         f"most, {high:.1%}{equals[worst]}; uniform picks have {study.uniform:.1%}.{seeds}"
@@ -142,7 +143,8 @@ def calibration_finding(study: Study) -> str:
         called, were = (measured(member, key).mean for key in ("called", "were"))
         verdicts[verdict].append(f"{member.marked_name} (called {called:.1%}, were {were:.1%})")
     told = [f"{verdict} a constant: {joined(names)}" for verdict, names in verdicts.items() if names]
-    return f"What samplers believe of their picks, by the Brier score, is {'; '.join(told)}."
+    seeds = f" {ONE_SEED}" if len(study.believers[0].runs) == 1 else ""
+    return f"What samplers believe of their picks, by the Brier score, is {'; '.join(told)}.{seeds}"
 
 
 def caution(study: Study) -> str:

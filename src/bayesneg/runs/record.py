@@ -96,7 +96,7 @@ def comparable(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 def as_before(described: Mapping[str, Any]) -> dict[str, Any]:
     """A description without later settings that are as every run before had them, so that its digest stays."""
-    later = LATER.get(described["class"], {})
+    later = LATER.get(described.get("class", ""), {})
     return {key: value for key, value in described.items() if key not in later or value != later[key]}
 
 

@@ -96,8 +96,6 @@ def calibration_of(
     shown = replace(train, truth=None)  # a prior is never shown the truth behind the data
     seen, hidden = shown.select(~is_hidden), shown.select(is_hidden)
     pairs = unobserved_pairs(seen, hidden, rng)
-    if not pairs.weights.sum() > 0:
-        raise InputError("every user chose every item: no pair is unobserved, and there is nothing to expect")
     learned = as_prior(prior).fit(seen) if learn is None else learn(as_prior(prior), seen)
     probabilities = checked(learned.probability(pairs.users, pairs.items), pairs.users.shape)
     return _judged(probabilities, pairs.hidden.astype(np.float64), pairs.weights, bins, share)
