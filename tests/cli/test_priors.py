@@ -77,10 +77,13 @@ def test_mistakes_in_judging_are_told(bayesneg, ratings, options, error):
     assert error in bayesneg("priors", ratings, *options).error
 
 
-def test_the_self_estimated_prior_is_judged_after_a_model_has_trained_with_it(bayesneg, ratings):
+def test_the_self_estimated_prior_is_judged_after_a_model_has_trained_with_it(bayesneg, ratings, monkeypatch):
     found = bayesneg("priors", ratings, "--priors", "flat,self:hidden=0.25", "--json").json["priors"]
     assert found["self (hidden=0.25)"]["skill"] > found["flat"]["skill"]
     assert len(found["self (hidden=0.25)"]["bins"]) > 1
+    monkeypatch.setattr("bayesneg.experiments.judging_priors.EPOCHS", 0)
+    untrained = bayesneg("priors", ratings, "--priors", "self:hidden=0.25", "--json").json["priors"]
+    assert untrained["self (hidden=0.25)"]["brier"] != found["self (hidden=0.25)"]["brier"]
 
 
 def test_a_file_of_rejected_pairs_may_not_hold_what_is_kept_back(bayesneg, ratings):

@@ -20,7 +20,7 @@ def priors(
         typer.Option(
             metavar="NAMES",
             help="comma-separated, settings after colons: rate,learned:hidden=0.25; popularity, flat, rate, group, "
-            "smoothed, learned, self (MF trains with it for 10 epochs), several joined by +, or my.py:Mine",
+            "smoothed, learned, self (MF trains with it for 30 epochs), several joined by +, or my.py:Mine",
         ),
     ] = "popularity,rate,learned",
     share: Annotated[float, typer.Option(help="of the training part that is hidden from the priors")] = 0.2,

@@ -16,7 +16,7 @@ from bayesneg.sampling.priors import as_prior
 from bayesneg.sampling.priors.reliability import Calibration, calibration_of, check_judgeable
 from bayesneg.seeding import stream
 
-EPOCHS: Final = 10  # that a model trains for a prior which learns from it
+EPOCHS: Final = 30  # that a model trains for a prior which learns from it
 
 
 def judged_priors(text: str, split: Split, *, share: float, seed: int) -> dict[str, Calibration]:
