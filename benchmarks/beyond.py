@@ -15,8 +15,9 @@ On a machine that has torch but cannot read tables, with the data packed here:
 ``search`` trains every setting of the plan on nine tenths of the training part and judges it on the tenth: the test
 labels are not in that split. ``finalists`` trains the best four, and EASE, with other tenths held out as well.
 ``final`` takes the setting and the epoch that were best there, trains on the whole training part with ten seeds and
-looks at the test labels; beside it stand the baselines, EASE with every l2, so that it can be compared with the one
-chosen on validation and with the one that is best in hindsight. ``curve`` trains with more and more candidates, by the
+looks at the test labels; beside it stand the baselines: ALS as it was best in the search (left out where the library
+``implicit`` was missing), and EASE with every l2, so that it can be compared with the one chosen on validation and with
+the one that is best in hindsight. ``curve`` trains with more and more candidates, by the
 learned prior and by the paper's. ``sizes`` trains with less and less data, beside EASE. Both train what the plan names
 for them, else what is chosen. ``folds`` trains what is chosen, and EASE, with other test parts: five, in which every
 pair of the dataset is tested once, and again with the pairs dealt anew. Records go to results/beyond/; a part that is
@@ -35,7 +36,7 @@ from bayesneg.experiments.cells import Cell, View
 from bayesneg.experiments.datasets import FOLDS, TENTHS, Source, pack
 from bayesneg.experiments.sweep import sweep
 from bayesneg.runs import ledger
-from choosing import Choice, Setting, UnsettledError, chosen, finalists
+from choosing import Choice, Setting, UnsettledError, best_baseline, chosen, finalists
 from plans import PLANS, Settings, plan_of
 
 RESULTS: Final = Path(__file__).parent / "results" / "beyond"
@@ -142,19 +143,23 @@ def cells_of(source: Source, model: str, view: View, rows: Iterable[Row], seeds:
 
 def solved(source: Source, dataset: str, model: str, view: View, *others: str) -> list[Cell]:
     """EASE with every l2 of the model's plan, and other baselines as they are."""
-    kinds: list[tuple[str, Settings]] = [("ease", settings) for settings in plan_of(dataset, model).solved()]
-    kinds += [(name, {}) for name in others]
-    return [
-        Cell(dataset, source.fingerprint(dataset, view), view, name, "", name, 1, 0, model_settings=settings)
-        for name, settings in kinds
-    ]
+    ease = baseline(source, dataset, view, "ease", *plan_of(dataset, model).solved())
+    return ease + [cell for name in others for cell in baseline(source, dataset, view, name, {})]
+
+
+def baseline(source: Source, dataset: str, view: View, name: str, *settings: Settings) -> list[Cell]:
+    """One cell for each of its settings."""
+    fingerprint = source.fingerprint(dataset, view)
+    return [Cell(dataset, fingerprint, view, name, "", name, 1, 0, model_settings=one) for one in settings]
 
 
 def planned(part: str, source: Source, dataset: str, model: str, seeds: int | None) -> list[Cell]:
     """The cells of a part; an error where an earlier part is missing."""
-    contest = plan_of(dataset, model).contest()
+    plan = plan_of(dataset, model)
+    contest = plan.contest()
     if part == "search":
-        return _on(contest.first, source, model, searched(dataset, model), dataset)
+        als = [cell for view in contest.first for cell in baseline(source, dataset, view, "als", *plan.als)]
+        return _on(contest.first, source, model, searched(dataset, model), dataset) + als
     found = list(ledger.read(records_of(dataset, model)).values())
     if part == "finalists":
         best = [one.setting for one in finalists(found, contest)]
@@ -162,7 +167,9 @@ def planned(part: str, source: Source, dataset: str, model: str, seeds: int | No
         return _on(contest.all, source, model, rows, dataset)
     if part == "final":
         judged = cells_of(source, model, "last", final(dataset, model, chosen(found, contest)), seeds or 10)
-        return solved(source, dataset, model, "last", "item-knn", "popularity") + judged
+        factors = best_baseline(found, "als", plan.als, contest)
+        als = baseline(source, dataset, "last", "als", factors) if factors else []
+        return solved(source, dataset, model, "last", "item-knn", "popularity") + als + judged
     if part == "folds":
         choice = chosen(found, contest)
         own = [one for deal in folds(dataset, model, choice) for one in deal]

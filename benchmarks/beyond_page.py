@@ -70,13 +70,14 @@ def overview(found: Sequence[Study]) -> list[str]:
             continue
         solved, papers = ease[study.choice.l2], max(best_published(study.dataset).values())
         against = Against((own, solved))
-        numbers = [estimate(own, MAIN), number(papers, 4) if papers else "", number(solved.final[MAIN], 4)]
+        values = [papers or None, study.als.final[MAIN] if study.als else None, solved.final[MAIN]]
+        numbers = [estimate(own, MAIN), *("" if value is None else number(value, 4) for value in values)]
         *_, gap, verdict = _over_parts(every) if (every := list(chain(*study.deals().values()))) else ("", "")
         others = f"{verdict}, {gap}" if verdict else ""
         lines.append([title(study), str(len(own)), *numbers, against.gap, against.verdict, others])
-    head = ["", "seeds", "BNS, learned prior", "best of the paper", "EASE", "difference, over users", "against EASE"]
-    head.append("on other test parts")
-    told = "NDCG@20 of what validation chose; EASE with the l2 that validation chose."
+    head = ["", "seeds", "BNS, learned prior", "best of the paper", "ALS", "EASE"]
+    head += ["difference from EASE, over users", "against EASE", "on other test parts"]
+    told = "NDCG@20 of what validation chose; ALS and EASE with the settings that validation chose."
     return [told, grid([head, ["---", *("---:" for _ in head[1:])], *lines])] if lines else []
 
 
@@ -97,8 +98,8 @@ def sections(study: Study) -> list[str]:
         last = ", the last of the search" if epoch == contest.epochs else ""
         said = (
             f"Chosen on validation, {tenths}: {text_of(setting)}; epoch {epoch}{last}; "
-            f"EASE with l2 = {l2:g}{ends.get(l2, '')}."
-        )
+            f"EASE with l2 = {l2:g}{ends.get(l2, '')}. {plan_of(*_of(study)).why}"
+        ).rstrip()
     except UnsettledError as reason:
         said = f"Nothing is chosen yet, {reason}."
     others = (final_runs, other_test_parts, more_candidates, less_data, search)
@@ -133,7 +134,10 @@ def final_runs(study: Study) -> list[str]:
     parts = ["### Final runs", grid([head, ["---", *("---:" for _ in head[1:])], *lines])]
     if study.choice is None or not own:
         return [*parts, "The final runs of the choice are not there yet: `benchmarks/beyond.py final`."]
-    same = {label: rows[label] for label in (SAME_MODEL, RANDOM_SAME_MODEL) if label in rows}
+    same = (SAME_MODEL, RANDOM_SAME_MODEL)
+    beside: dict[str, list[RunRecord]] = {label: rows[label] for label in same if label in rows}
+    if study.als:
+        beside["ALS"] = [study.als]
     looks = (
         f"{study.n_looks} choices have been judged on this test part so far, this one last; no interval is corrected "
         "for that."
@@ -141,7 +145,7 @@ def final_runs(study: Study) -> list[str]:
     return [
         *parts,
         against_ease(own, study.ease(study.dataset), plan_of(*_of(study)), study.choice.l2),
-        *[f"NDCG@20 minus that of {label}: {over_users(own, runs)} over users." for label, runs in same.items()],
+        *[f"NDCG@20 minus that of {label}: {over_users(own, runs)} over users." for label, runs in beside.items()],
         *([looks] if study.n_looks > 1 else []),
         *against_paper(own, study),
     ]
@@ -153,9 +157,11 @@ def _of(study: Study) -> tuple[str, str]:
 
 def _name(entry: Entry) -> str:
     """Of a row that is not one of the present final runs."""
-    label = str(entry.cell["label"])
+    label, settings = str(entry.cell["label"]), entry.cell["model_settings"]
+    if entry.cell["model"] == "ease":
+        return f"EASE, l2 = {settings['l2']:g}"
     if not entry.cell["sampler"]:
-        return f"EASE, l2 = {entry.cell['model_settings']['l2']:g}" if entry.cell["model"] == "ease" else label
+        return f"{label.upper()}, {written(settings)}" if settings else label
     before = "chosen before" if label == "chosen on validation" else f"{label}, before"
     return f"{before}: {text_of(setting_of(entry))}, epoch {entry.cell['epochs']}"
 
@@ -289,11 +295,17 @@ def search(study: Study) -> list[str]:
     length = study.contest.epochs
     start = next((one for one in tried(study.found) if (one.setting, one.epochs) == (study.start, length)), None)
     lines, lower = [], []
-    for kind in ("", "ease"):
+    for kind in ("", "ease", "als"):
         for one in sorted(tried(study.found, kind=kind), key=lambda one: (-len(one.runs), -one.best[0])):
             value, epoch = one.best
             is_papers = not kind and "prior" not in one.setting[0]
-            name = "the paper's BNS" if is_papers else f"EASE, {text_of(one.setting)}" if kind else text_of(one.setting)
+            name = (
+                "the paper's BNS"
+                if is_papers
+                else f"{kind.upper()}, {text_of(one.setting)}"
+                if kind
+                else text_of(one.setting)
+            )
             if not (kind or is_papers) and (one.setting not in study.contest.settings or one.epochs != length):
                 name += " (not of the contest)"
             gap = None if start is None or one.setting == study.start else gain(one, start)

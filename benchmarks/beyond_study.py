@@ -18,7 +18,7 @@ from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
 from beyond import RESULTS, Row, curve, folds, studied
-from choosing import MAIN, Choice, Contest, Setting, UnsettledError, chosen, setting_of
+from choosing import MAIN, Choice, Contest, Setting, UnsettledError, best_baseline, chosen, setting_of
 from plans import MIDDLE, plan_of
 
 PUBLISHED: Final = ("RNS", "PNS", "AOBPR", "DNS", "SRNS", "BNS")  # rows of the paper's table 2
@@ -73,6 +73,13 @@ class Study:
         own = (entry for entry in self.judged(dataset) if entry.cell["model"] == "ease")
         kept = ((entry.cell["model_settings"], entry.record) for entry in own)
         return {float(settings["l2"]): record for settings, record in kept if settings in solved}
+
+    @property
+    def als(self) -> RunRecord | None:
+        """ALS as validation chose it, on the test labels."""
+        best = best_baseline(self.found, "als", plan_of(self.dataset, self.model).als, self.contest)
+        own = (entry for entry in self.judged(self.dataset) if entry.cell["model"] == "als")
+        return next((entry.record for entry in own if entry.cell["model_settings"] == best), None)
 
     @property
     def n_looks(self) -> int:

@@ -114,6 +114,16 @@ def chosen(found: Sequence[Entry], contest: Contest) -> Choice:
     return Choice(winner.setting, winner.on(contest.all)[1], float(ease.setting[1]["l2"]))
 
 
+def best_baseline(
+    found: Sequence[Entry], kind: str, settings: Sequence[dict[str, Any]], contest: Contest
+) -> dict[str, Any] | None:
+    """The settings of a baseline that were best on the first tenths; None while some are not judged there."""
+    judged = [one for one in tried(found, kind=kind) if one.setting[1] in settings and one.has(contest.first)]
+    if not settings or len(judged) < len(settings):
+        return None
+    return max(judged, key=lambda one: one.on(contest.first)[0]).setting[1]
+
+
 def setting_of(entry: Entry) -> Setting:
     return dict(entry.cell["sampler_settings"]), dict(entry.cell["model_settings"])
 

@@ -17,6 +17,14 @@ LEARNED: Final[Settings] = {"prior": "learned", "likelihood": "mixture"}
 MIDDLE: Final[Settings] = {**LEARNED, "candidates": 10, "weight": 10.0}
 
 
+def factorized(dims: Iterable[int], penalties: Iterable[float], weights: Iterable[float]) -> list[Settings]:
+    """ALS with every combination."""
+    return [
+        {"dim": dim, "regularization": penalty, "alpha": weight}
+        for dim, penalty, weight in product(dims, penalties, weights)
+    ]
+
+
 class Plan(NamedTuple):
     """What is tried on a dataset with a model, and for how long."""
 
@@ -30,7 +38,9 @@ class Plan(NamedTuple):
     of_model: Mapping[str, Any] = MappingProxyType({})
     l2: Sequence[float] = L2  # of EASE
     of_ease: Mapping[str, Any] = MappingProxyType({})  # what it has beside
+    als: Sequence[Settings] = tuple(factorized((64, 128, 256), (20.0, 50.0, 100.0, 200.0), (5.0, 10.0, 20.0)))
     beside: Mapping[str, Settings] = MappingProxyType({"the paper's BNS": {}})  # samplers of the final runs
+    why: str = ""  # a word on what is tried, for the page
     studied: tuple[Setting, int] | None = None  # what curve and sizes train, and for how long; else what is chosen
 
     def grid(self) -> list[Setting]:
@@ -82,13 +92,15 @@ OF_MANY_ITEMS: Final = Plan(
     n_all=1,
     of_sampler={"cdf": "refreshed"},
     of_model={"dim": 64, "learning_rate": 0.05, "regularization": 0.01, "init_scale": 0.1},
-    l2=(50.0, 100.0, 200.0),
+    l2=(20.0, 50.0, 100.0, 200.0),
     of_ease={"form": "dense"},
+    als=factorized((128, 256), (5.0, 20.0), (20.0, 80.0)),
     beside={"the paper's BNS": {}, "random negatives (m = 1)": {"candidates": 1}},
 )  # 40,000 items: the prior is of item neighbours, and users have 30 items to learn from
 GRAPH_OF_MANY_ITEMS: Final = OF_MANY_ITEMS._replace(
-    of_model={"dim": 64, "layers": 3, "regularization": 1e-6, "decay_every": 30, "batch_size": 2048}
+    of_model={"dim": 64, "layers": 3, "regularization": 1e-6, "decay_every": 30, "batch_size": 2048},
 )
+OF_YELP: Final = (50.0, 100.0, 200.0, 400.0)
 REFRESHED: Final = {"cdf": "refreshed"}  # exact F takes four times as long on many pairs
 PLANS: Final[Mapping[tuple[str, str], Plan]] = {
     ("ml-100k", "mf"): Plan(
@@ -134,9 +146,17 @@ PLANS: Final[Mapping[tuple[str, str], Plan]] = {
         of_model={"batch_size": 1024},
     ),
     ("gowalla", "mf"): OF_MANY_ITEMS,
-    ("gowalla", "lightgcn"): GRAPH_OF_MANY_ITEMS,
-    ("yelp2018", "mf"): OF_MANY_ITEMS._replace(samplers=[], models=[], l2=(50.0, 200.0, 400.0)),  # Gowalla's choice
-    ("yelp2018", "lightgcn"): GRAPH_OF_MANY_ITEMS._replace(l2=(50.0, 200.0, 400.0)),
+    ("gowalla", "lightgcn"): GRAPH_OF_MANY_ITEMS._replace(
+        both=together(
+            (20,),
+            [{"members": 4}]
+            + [{"members": 4, "learning_rate": 0.003, "regularization": penalty} for penalty in (1e-6, 1e-5)],
+        )
+    ),
+    ("yelp2018", "mf"): OF_MANY_ITEMS._replace(
+        samplers=[], models=[], l2=OF_YELP, why="Of BNS only what Gowalla's validation chose is tried here."
+    ),
+    ("yelp2018", "lightgcn"): GRAPH_OF_MANY_ITEMS._replace(l2=OF_YELP),
 }
 
 

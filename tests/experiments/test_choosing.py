@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -70,6 +71,10 @@ def everywhere(values, **how):
 
 def ease(l2=400.0, value=0.1, views=TENTHS, **how):
     return [entry({1: value}, view=view, sampler="", model="ease", label="ease", l2=l2, **how) for view in views]
+
+
+def als(value, dim, *, view="blind"):
+    return entry({1: value}, view=view, sampler="", model="als", label="als", dim=dim)
 
 
 def test_the_best_setting_and_its_first_best_epoch_are_chosen():
@@ -178,7 +183,7 @@ def judged(value, *, seed=0, epoch=10, label="chosen on validation", **how):
 @pytest.fixture(autouse=True)
 def _small_plan(monkeypatch):
     """One setting and one l2, so that a study is settled by a few entries."""
-    small = plans.Plan(10, [SETTING], [], l2=(400.0,))
+    small = plans.Plan(10, [SETTING], [], l2=(400.0,), als=[{"dim": 32}, {"dim": 64}])
     monkeypatch.setattr(plans, "PLANS", {**plans.PLANS, ("ml-100k", "mf"): small})
 
 
@@ -307,10 +312,36 @@ def test_the_overview_has_what_was_chosen_and_nothing_without_its_runs():
     runs = [judged(0.5, seed=seed) for seed in range(2)]
     solved = ease(value=0.3, views=("last",))
     (_, table) = beyond_page.overview([study(*runs, *solved)])
-    assert "| MovieLens-100K, MF | 2 | 0.5000 ± 0.0000 | 0.4383 | 0.3000 | +0.2000 (" in table
+    assert "| MovieLens-100K, MF | 2 | 0.5000 ± 0.0000 | 0.4383 |  | 0.3000 | +0.2000 (" in table
     assert table.rstrip().endswith("| above |  |")
     for missing in (study(*runs), study(*solved), beyond_page.Study("ml-100k", "mf", [*runs, *solved])):
         assert beyond_page.overview([missing]) == []
+
+
+def test_als_stands_beside_as_validation_chose_it_and_not_before_all_of_it_was_judged():
+    found = [*(judged(0.5, seed=seed) for seed in range(2)), *ease(value=0.3, views=("last",))]
+    blind = [als(0.2, 32), als(0.3, 64)]
+    tested = [als(0.45, 32, view="last"), als(0.4, 64, view="last")]
+    (_, table) = beyond_page.overview([study(*found, *blind, *tested)])
+    assert "| 0.4383 | 0.4000 | 0.3000 | +0.2000 (" in table, "0.45 is better on test labels alone"
+    text = "\n".join(beyond_page.final_runs(study(*found, *blind, *tested)))
+    assert "| ALS, dim=64 | 1 | 1 | 0.4000" in text
+    assert "NDCG@20 minus that of ALS: +0.1000 (" in text
+    (_, table) = beyond_page.overview([study(*found, *blind[1:], *tested)])
+    assert "| 0.4383 |  | 0.3000 |" in table
+
+
+def test_the_search_judges_als_and_the_final_runs_have_the_best_of_it(tmp_path, monkeypatch):
+    world = SimpleNamespace(fingerprint=lambda *of: "the same data")
+    monkeypatch.setattr(beyond, "RESULTS", tmp_path)
+    searched = [cell for cell in beyond.planned("search", world, "ml-100k", "mf", None) if cell.model == "als"]
+    assert [cell.model_settings for cell in searched] == [{"dim": 32}, {"dim": 64}]
+    assert {cell.view for cell in searched} == {"blind"}
+    path = beyond.records_of("ml-100k", "mf")
+    for judged_als, expected in ([als(0.3, 64)], []), ([als(0.3, 64), als(0.2, 32)], [{"dim": 64}]):
+        path.write_text("".join(one.to_line() for one in [*study().found, *judged_als]))
+        last = beyond.planned("final", world, "ml-100k", "mf", 1)
+        assert [cell.model_settings for cell in last if cell.model == "als"] == expected
 
 
 def test_runs_of_another_length_do_not_join_a_row_of_the_same_name():
