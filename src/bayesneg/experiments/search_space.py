@@ -55,7 +55,7 @@ SPACE: Final[Mapping[str, Range | str]] = {
 BASELINES: Final[Mapping[type[Baseline], tuple[str, tuple[float, ...]]]] = {
     EASE: ("l2", (100.0, 200.0, 400.0, 800.0, 1600.0)),
     ItemKNN: ("neighbours", (50, 100, 200, 400)),
-    ALS: ("regularization", (1.0, 3.0, 10.0, 30.0)),
+    ALS: ("regularization", (10.0, 20.0, 50.0, 100.0, 200.0)),
 }
 
 

@@ -164,9 +164,9 @@ class EASEOptions(Options):
 
 
 class ALSOptions(Options):
-    dim: int = Field(32, description="length of the vectors")
-    regularization: float = Field(10.0, description="L2 penalty on every vector")
-    alpha: float = Field(1.0, description="weight of a chosen pair; every other pair weighs 1")
+    dim: int = Field(64, description="length of the vectors")
+    regularization: float = Field(50.0, description="L2 penalty on every vector")
+    alpha: float = Field(10.0, description="weight of a chosen pair; every other pair weighs 1")
     iterations: int = Field(15, description="times both sides are solved for")
 
 

@@ -79,9 +79,9 @@ class ALS(Baseline):
     weighs ``alpha``, every other pair 1. Needs the extra ``als``.
     """
 
-    dim: int = 32
-    regularization: float = 10.0
-    alpha: float = 1.0
+    dim: int = 64
+    regularization: float = 50.0
+    alpha: float = 10.0
     iterations: int = 15
 
     def __post_init__(self) -> None:
