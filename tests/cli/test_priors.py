@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+
+import bayesneg as bn
+from bayesneg.sampling.priors.exposure import passed_over
 
 
 @pytest.mark.parametrize("prior", ["rate", "learned", "learned+rate"])
@@ -90,3 +94,31 @@ def test_a_file_of_rejected_pairs_may_not_hold_what_is_kept_back(bayesneg, ratin
     said = bayesneg("train", ratings, "--epochs", 1, "--set", "prior=rate", "--set", f"rejected={ratings}").error
     assert "pairs of the test or validation part" in said
     assert "leave them out of the file" in said
+
+
+def test_a_column_tells_what_was_shown_and_not_chosen(bayesneg, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = {(f"u{user}", f"i{item}", int(rng.random() < 0.4)) for user in range(20) for item in rng.integers(0, 30, 25)}
+    shown = tmp_path / "shown.csv"
+    shown.write_text("user,item,clicked\n" + "".join(f"{u},{i},{c}\n" for u, i, c in sorted(rows)), encoding="utf-8")
+    given = ("train", shown, "--rating-column", "clicked", "--min-rating", 1, "--epochs", 1, "--set", "prior=rate")
+    about = ("--set", f"rejected={shown}")
+    assert "name the column that tells them with chosen_column" in bayesneg(*given, *about).error
+    never = bayesneg(*given, *about, "--set", "chosen_column=clicked", "--set", "seen=0", "--json").json
+    usual = bayesneg(*given, "--json").json
+    assert never["epochs"][-1]["tnr"] > usual["epochs"][-1]["tnr"]
+    wrong = bayesneg(*given, *about, "--set", "chosen_column=bought").error
+    assert "chosen_column=bought: " in wrong
+    assert "has no column 'bought'" in wrong
+    assert "chosen_column goes with rejected" in bayesneg(*given, "--set", "chosen_column=clicked").error
+
+
+def test_a_pair_that_was_chosen_once_was_not_passed_over():
+    shown = bn.Interactions.from_pairs(["a", "a", "b", "b"], [1, 2, 1, 3])
+    left = passed_over(shown, bn.Interactions.from_pairs(["a", "b"], [2, 1]))
+    assert [
+        (shown.user_ids[user], shown.item_ids[item]) for user, item in zip(left.users, left.indices, strict=True)
+    ] == [
+        ("a", 1),
+        ("b", 3),
+    ]

@@ -70,6 +70,16 @@ def test_unknown_columns_are_listed():
         load(pl.DataFrame({"user": [1], "thing": [2]}))
 
 
+def test_of_several_rows_of_a_user_the_first_value_that_is_there_counts():
+    rows = {"user": ["a", "a", "a", "b", "b", "c"], "item": [1, 2, 3, 1, 2, 1]}
+    frame = pl.DataFrame(
+        {**rows, "team": [None, "x", "x", "y", "z", None], "age": [np.nan, None, 3.0, 4.0, 5.0, np.nan]}
+    )
+    found = load(frame, user_columns=["team", "age"]).user_columns
+    assert found["team"].tolist() == ["x", "y", None]
+    assert found["age"].tolist() == [3.0, 4.0, None]
+
+
 def test_user_columns_come_from_frames_too():
     frame = pl.DataFrame({"user": [1, 2], "item": [1, 2], "job": ["writer", None]})
     assert load(frame, user_columns=["job"]).user_columns["job"].tolist() == ["writer", None]

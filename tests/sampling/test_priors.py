@@ -7,7 +7,7 @@ import pytest
 
 import bayesneg as bn
 from bayesneg.errors import InputError
-from bayesneg.sampling.priors.curves import HiddenCurve, IsotonicCurve, LogisticCurve
+from bayesneg.sampling.priors.curves import LEAST, HiddenCurve, IsotonicCurve, LogisticCurve, pooled
 from bayesneg.sampling.priors.exposure import matched
 from bayesneg.sampling.priors.holding_out import folds_of, unobserved_pairs
 from bayesneg.sampling.priors.rates import pull
@@ -61,7 +61,21 @@ def test_the_isotonic_curve_is_the_pool_of_adjacent_violators(monkeypatch):
 
 def test_no_pair_alone_is_believed_for_certain():
     scores, hidden = np.arange(1000.0), np.arange(1000) == 999
-    assert IsotonicCurve.fitted(scores, hidden, np.ones(1000))(np.array([1e9]))[0] <= 1 / 8
+    assert IsotonicCurve.fitted(scores, hidden, np.ones(1000))(np.array([1e9]))[0] <= 1 / LEAST
+
+
+@pytest.mark.parametrize("n_pairs", [1, 31, 33, 63, 64, 1000])
+@pytest.mark.parametrize("n_scores", [1, 3, 40, 10**6])
+def test_a_pool_has_pairs_enough_and_no_score_is_in_two(n_pairs, n_scores):
+    rng = np.random.default_rng(n_pairs)
+    scores, weights = rng.integers(0, n_scores, n_pairs).astype(float), rng.random(n_pairs) + 0.5
+    means, shares, sums = pooled(scores, np.ones(n_pairs, bool), weights)
+    assert (np.diff(means) > 0).all()
+    np.testing.assert_allclose(shares, 1.0)
+    assert sums.sum() == pytest.approx(weights.sum())
+    counts = pooled(scores, np.ones(n_pairs, bool), np.ones(n_pairs))[2]
+    assert counts.min() >= min(LEAST, n_pairs)
+    assert len(counts) <= len(np.unique(scores))
 
 
 def test_pairs_of_equal_score_get_one_probability():
@@ -261,6 +275,26 @@ def test_a_combination_on_the_logit_scale_and_of_probabilities():
     assert bn.CombinedPrior(parts).probability(*where)[0, 0] == pytest.approx(odds / (1 + odds))
     assert bn.CombinedPrior(parts, scale="probability").probability(*where)[0, 0] == pytest.approx(0.7)
     assert bn.CombinedPrior(parts, weights=[3, 1], scale="probability").probability(*where)[0, 0] == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize("wrong", [1.5, -0.5, float("nan")])
+def test_a_part_that_is_no_probability_is_named_as_it_came(world, wrong):
+    own = lambda users, items: np.full(np.broadcast_shapes(users.shape, items.shape), wrong)  # noqa: E731
+    wrappings = [
+        bn.CombinedPrior([own, bn.FlatPrior(0.5)]),
+        bn.ScaledPrior(own, 2.0),
+        bn.ExposurePrior(world.test, base=own),
+    ]
+    for prior in wrappings:
+        with pytest.raises(InputError, match=f"between 0 and 1, got {wrong}"):
+            prior.probability(np.zeros((2, 1), int), np.zeros((2, 3), int))
+
+
+def test_a_part_that_is_a_list_counts_and_weights_must_be_one():
+    own = bn.ScaledPrior(lambda users, items: [0.5] * len(users), 3.0)
+    np.testing.assert_allclose(own.probability(np.zeros(2, int), np.zeros(2, int)), [0.75, 0.75])
+    with pytest.raises(InputError, match="weights must be a list of numbers, one for each prior, got 3"):
+        bn.CombinedPrior([bn.FlatPrior(), bn.RatePrior()], weights=3)
 
 
 def test_one_prior_cannot_overrule_all_others():

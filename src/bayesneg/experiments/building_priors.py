@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
-from bayesneg.errors import InputError
+from bayesneg.errors import BayesnegError, InputError
 from bayesneg.experiments.own import is_own, own_prior
 from bayesneg.interfaces import Prior
 from bayesneg.sampling.priors import FlatPrior, GroupPrior, OraclePrior, PopularityPrior, as_prior
 from bayesneg.sampling.priors.combined import CombinedPrior, ScaledPrior
-from bayesneg.sampling.priors.exposure import ExposurePrior, matched
+from bayesneg.sampling.priors.exposure import ExposurePrior, matched, passed_over
 from bayesneg.sampling.priors.learned import LearnedPrior
 from bayesneg.sampling.priors.rates import RatePrior, SmoothedGroupPrior
 from bayesneg.sampling.self_prior import SelfPrior
@@ -23,7 +24,10 @@ OWN: Final = {  # settings that only some kinds have
     "item_model": ("learned",),
     "l2": ("learned",),
 }
-WRAPPING: Final = ("strength", "rejected", "seen")  # settings that go with every kind
+OF_SHOWN: Final = ("chosen_column", "seen")  # settings that go with rejected
+WRAPPING: Final = ("strength", "rejected", *OF_SHOWN)  # settings that go with every kind
+
+ABOVE_0: Final = 5e-324  # the least rating above 0
 
 
 def with_prior(settings: Mapping[str, Any], split: Split) -> dict[str, Any]:
@@ -41,8 +45,8 @@ def built_prior(settings: Mapping[str, Any], split: Split) -> Prior:
             raise InputError(f"{key} is for the prior {' or '.join(having)}; set prior={having[0]} with it")
     if "self" in kinds and (len(kinds) > 1 or set(WRAPPING) & set(settings)):
         raise InputError("prior=self follows the model as it trains and stands alone; leave out what goes with it")
-    if "seen" in settings and "rejected" not in settings:
-        raise InputError("seen goes with rejected, the file of pairs that were shown and not chosen")
+    if (alone := [key for key in OF_SHOWN if key in settings]) and "rejected" not in settings:
+        raise InputError(f"{alone[0]} goes with rejected, the file of pairs that were shown and not chosen")
     parts = [as_prior(own_prior(kind)) if is_own(kind) else PRIORS[kind](settings, split) for kind in kinds]
     prior = parts[0] if len(parts) == 1 else CombinedPrior(parts)
     if "rejected" in settings:
@@ -51,17 +55,30 @@ def built_prior(settings: Mapping[str, Any], split: Split) -> Prior:
 
 
 def _with_rejected(prior: Prior, settings: Mapping[str, Any], split: Split) -> Prior:
-    from bayesneg.data.load import load  # reads tables, which a bare machine cannot
-
-    shown = load(settings["rejected"])
+    shown = _passed_over(settings)
     kept_back = split.held_out
     if n_chosen := int(matched(shown, split.train).contains(kept_back.users, kept_back.indices).sum()):
         raise InputError(
             f"rejected={settings['rejected']} holds {n_chosen:,} pairs of the test or validation part: they were "
-            "chosen, and must not be seen; leave them out of the file"
+            "chosen, and must not be seen; leave them out of the file, or name the column that tells them with "
+            "chosen_column"
         )
     own = {"seen": settings["seen"]} if "seen" in settings else {}
     return ExposurePrior(shown, base=prior, **own)
+
+
+def _passed_over(settings: Mapping[str, Any]) -> Interactions:
+    """What the file says was shown and not chosen: all of it, or what a column says was never chosen."""
+    from bayesneg.data.load import load  # reads tables, which a bare machine cannot
+
+    shown = load(settings["rejected"])
+    if "chosen_column" not in settings:
+        return shown
+    try:
+        chosen = load(settings["rejected"], rating_column=settings["chosen_column"], min_rating=ABOVE_0)
+    except BayesnegError as error:
+        raise InputError(f"chosen_column={settings['chosen_column']}: {error}") from error
+    return passed_over(shown, chosen)
 
 
 def _learned(settings: Mapping[str, Any], split: Split) -> Prior:

@@ -79,6 +79,9 @@ class PriorOptions(Options):
     l2: float | None = Field(None, description="of the learned prior's EASE")
     strength: float | None = Field(None, description="factor on the odds of the prior")
     rejected: str | None = Field(None, description="a file of pairs that were shown and not chosen")
+    chosen_column: str | None = Field(
+        None, description="a column of that file, 0 or less where the pair was not chosen; without it no row was"
+    )
     seen: float | None = Field(None, description="factor on the odds of the prior for those pairs")
 
 

@@ -93,16 +93,25 @@ def _stacked_times(first: pl.Series | None, second: pl.Series | None) -> pl.Seri
     return pl.concat([first.alias("time"), second.alias("time")])
 
 
+def one_row_each(table: pl.DataFrame) -> pl.DataFrame:
+    """One row for each user, in the order they come: in every column the first value that is there."""
+    numbers = pl.selectors.float()
+    return (
+        table.with_columns(numbers.fill_nan(None))
+        .group_by(USER, maintain_order=True)
+        .agg(pl.all().first(ignore_nulls=True))
+    )
+
+
 def columns_of(user_ids: np.ndarray, table: pl.DataFrame | None) -> dict[str, np.ndarray]:
     """Each column of the table as objects (n_users,) in the order of ``user_ids``; None where a user is not in it.
 
-    A user that stands there twice keeps the first value.
+    A user that stands there several times has the first value that is there.
     """
     if table is None:
         return {}
     known = pl.DataFrame({USER: pl.Series(user_ids.tolist())})
     if known.schema[USER] != table.schema[USER]:
         known, table = known.cast({USER: pl.String}), table.cast({USER: pl.String})
-    first = table.unique(subset=USER, keep="first", maintain_order=True)
-    matched = known.join(first, on=USER, how="left", maintain_order="left")
+    matched = known.join(one_row_each(table), on=USER, how="left", maintain_order="left")
     return {name: np.array(matched[name].to_list(), dtype=object) for name in matched.columns if name != USER}

@@ -13,7 +13,7 @@ import polars as pl
 
 from bayesneg.data.readers.columns import Columns
 from bayesneg.data.readers.faults import raise_first_fault
-from bayesneg.data.readers.pairs import USER, Pairs
+from bayesneg.data.readers.pairs import USER, Pairs, one_row_each
 from bayesneg.data.readers.sniffing import Layout, sniff
 from bayesneg.data.readers.values import as_ids, as_times, typed
 from bayesneg.errors import DataError, InputError
@@ -58,11 +58,11 @@ def no_rating_column(source: str, names: tuple[str, ...]) -> InputError:
 
 
 def user_table(frame: pl.DataFrame, names: dict[str, int]) -> pl.DataFrame | None:
-    """What the rows say about their users, one row for each user (the first)."""
+    """What the rows say about their users, one row for each user."""
     if not names:
         return None
     columns = (pl.col(f"about {name}").alias(name) for name in names)
-    return frame.select(pl.col("user").alias(USER), *columns).unique(subset=USER, keep="first", maintain_order=True)
+    return one_row_each(frame.select(pl.col("user").alias(USER), *columns))
 
 
 def _collected(layout: Layout, min_rating: float | None) -> pl.DataFrame:

@@ -170,6 +170,17 @@ def wrapped(prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray], withi
     return own
 
 
+def part_of(
+    prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray], users: np.ndarray, items: np.ndarray
+) -> np.ndarray:
+    """What a prior inside another says about pairs (…), checked before anything is made of it."""
+    own = as_prior(prior)
+    probabilities = own.probability(users, items)
+    return (
+        probabilities if type(own) in CHECKED else checked(probabilities, np.broadcast_shapes(users.shape, items.shape))
+    )
+
+
 def probabilities_of(prior: Prior, users: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     """What a prior says about candidates (B, m) of users (B,); −1 may say anything.
 

@@ -12,7 +12,7 @@ from bayesneg.checks import number, one_of
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Prior
-from bayesneg.sampling.priors.basic import as_prior, wrapped
+from bayesneg.sampling.priors.basic import as_prior, part_of, wrapped
 from bayesneg.sampling.priors.curves import with_odds
 
 SURE = 1e-9  # no prior of a combination is surer than this, so that none can overrule all others
@@ -38,6 +38,8 @@ class CombinedPrior(Prior):
             raise InputError("priors must name at least one prior, got none")
         object.__setattr__(self, "priors", tuple(wrapped(prior, "CombinedPrior") for prior in self.priors))
         if self.weights is not None:
+            if not isinstance(self.weights, (Sequence, np.ndarray)):
+                raise InputError(f"weights must be a list of numbers, one for each prior, got {self.weights!r}")
             if len(self.weights) != len(self.priors):
                 raise InputError(f"weights must be one for each of {len(self.priors)} priors, got {len(self.weights)}")
             for weight in self.weights:
@@ -49,7 +51,7 @@ class CombinedPrior(Prior):
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         weights = np.ones(len(self.priors)) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
-        parts = [as_prior(prior).probability(users, items) for prior in self.priors]
+        parts = [part_of(prior, users, items) for prior in self.priors]
         if self.scale == "logit":
             parts = [_logit(part) for part in parts]
         mean = sum(weight * part for weight, part in zip(weights / weights.sum(), parts, strict=True))
@@ -75,7 +77,7 @@ class ScaledPrior(Prior):
         return replace(self, prior=as_prior(self.prior).fit(train))
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        return with_odds(as_prior(self.prior).probability(users, items), self.strength)
+        return with_odds(part_of(self.prior, users, items), self.strength)
 
     @property
     def uses_test_labels(self) -> bool:

@@ -136,8 +136,21 @@ def pooled(scores: np.ndarray, hidden: np.ndarray, weights: np.ndarray) -> tuple
     scores, hidden, weights = scores[order].astype(np.float64), hidden[order], weights[order]
     first = np.searchsorted(scores, scores)  # the place of the first pair of equal score
     pools = np.unique(first // LEAST, return_inverse=True)[1]
+    pools = _joined(np.bincount(pools))[pools]
     weight = np.bincount(pools, weights)
     return np.bincount(pools, weights * scores) / weight, np.bincount(pools, weights * hidden) / weight, weight
+
+
+def _joined(counts: np.ndarray) -> np.ndarray:
+    """The new number of each pool, so that none is too small: a short one joins the next, the last the one before."""
+    numbers = np.empty(len(counts), dtype=np.int64)
+    number = n_pairs = 0
+    for place, count in enumerate(counts.tolist()):
+        numbers[place] = number
+        n_pairs += count
+        if n_pairs >= LEAST:
+            number, n_pairs = number + 1, 0
+    return np.minimum(numbers, max(number - 1, 0)) if n_pairs else numbers
 
 
 def _spread(values: np.ndarray, weights: np.ndarray) -> float:

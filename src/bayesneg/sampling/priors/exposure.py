@@ -11,7 +11,7 @@ from bayesneg.checks import number
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Prior
-from bayesneg.sampling.priors.basic import as_prior, wrapped
+from bayesneg.sampling.priors.basic import as_prior, part_of, wrapped
 from bayesneg.sampling.priors.curves import with_odds
 from bayesneg.sampling.priors.rates import RatePrior
 
@@ -44,12 +44,20 @@ class ExposurePrior(Prior):
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         if np.max(users, initial=0) >= self.rejected.n_users or np.max(items, initial=0) >= self.rejected.n_items:
             raise InputError("ExposurePrior numbers users and items by the training data; call prior.fit(train) first")
-        base = np.asarray(as_prior(self.base).probability(users, items), dtype=np.float64)
+        base = part_of(self.base, users, items)
         return np.where(self.rejected.contains(users, items), with_odds(base, self.seen), base)
 
     @property
     def uses_test_labels(self) -> bool:
         return as_prior(self.base).uses_test_labels
+
+
+def passed_over(shown: Interactions, chosen: Interactions) -> Interactions:
+    """The pairs that were shown and never chosen."""
+    left = ~matched(chosen, shown).contains(shown.users, shown.indices)
+    return Interactions.from_numbers(
+        shown.users[left], shown.indices[left], user_ids=shown.user_ids, item_ids=shown.item_ids, name=shown.name
+    )
 
 
 def matched(pairs: Interactions, train: Interactions) -> Interactions:
