@@ -94,7 +94,7 @@ OF_MANY_ITEMS: Final = Plan(
     of_model={"dim": 64, "learning_rate": 0.05, "regularization": 0.01, "init_scale": 0.1},
     l2=(20.0, 50.0, 100.0, 200.0),
     of_ease={"form": "dense"},
-    als=factorized((128, 256), (5.0, 20.0), (20.0, 80.0)),
+    als=factorized((256, 512), (20.0, 50.0), (10.0, 20.0, 40.0)),
     beside={"the paper's BNS": {}, "random negatives (m = 1)": {"candidates": 1}},
 )  # 40,000 items: the prior is of item neighbours, and users have 30 items to learn from
 GRAPH_OF_MANY_ITEMS: Final = OF_MANY_ITEMS._replace(

@@ -90,6 +90,23 @@ def test_the_self_estimated_prior_is_judged_after_a_model_has_trained_with_it(ba
     assert untrained["self (hidden=0.25)"]["brier"] != found["self (hidden=0.25)"]["brier"]
 
 
+def test_a_prior_of_ones_own_that_follows_training_is_judged_after_it(bayesneg, ratings, tmp_path):
+    own = tmp_path / "own.py"
+    own.write_text(
+        "import numpy as np\n"
+        "import bayesneg as bn\n"
+        "class Later(bn.Prior):\n"
+        "    epochs = 0\n"
+        "    def end_epoch(self, scorer):\n"
+        "        self.epochs += 1\n"
+        "    def probability(self, users, items):\n"
+        "        return np.full(np.broadcast_shapes(users.shape, items.shape), 0.01 * self.epochs)\n",
+        encoding="utf-8",
+    )
+    found = bayesneg("priors", ratings, "--priors", f"{own}:Later", "--json").json["priors"][f"{own}:Later"]
+    assert found["expected_rate"] == pytest.approx(0.3)
+
+
 def test_a_file_of_rejected_pairs_may_not_hold_what_is_kept_back(bayesneg, ratings):
     said = bayesneg("train", ratings, "--epochs", 1, "--set", "prior=rate", "--set", f"rejected={ratings}").error
     assert "pairs of the test or validation part" in said

@@ -12,7 +12,9 @@ from bayesneg.experiments.spec import parse_priors
 from bayesneg.interfaces import Prior
 from bayesneg.models.mf import MF
 from bayesneg.sampling.bns import BNS
+from bayesneg.sampling.likelihoods import LikelihoodName
 from bayesneg.sampling.priors import as_prior
+from bayesneg.sampling.priors.basic import follows_training
 from bayesneg.sampling.priors.reliability import Calibration, calibration_of, check_judgeable
 from bayesneg.seeding import stream
 
@@ -33,10 +35,11 @@ def judged_priors(text: str, split: Split, *, share: float, seed: int) -> dict[s
 
 def _learned(prior: Prior, seen: Interactions, *, seed: int) -> Prior:
     """Fitted, and where it learns from a model, after some epochs of MF that is trained with it."""
-    if not prior.weighs_scores:
+    if not follows_training(prior):
         return prior.fit(seen)
     learner = MF().start(seen, rng=stream(seed, "init"))
-    sampler = BNS(prior=prior, likelihood="flat").prepare(seen, rng=stream(seed, "sampler"))
+    likelihood: LikelihoodName = "flat" if prior.weighs_scores else "paper"
+    sampler = BNS(prior=prior, likelihood=likelihood).prepare(seen, rng=stream(seed, "sampler"))
     order = stream(seed, "order").permutation(len(seen))
     for epoch in range(1, EPOCHS + 1):
         for _ in learner.train_epoch(sampler, epoch=epoch, order=order, rng=stream(seed, "sampler", epoch)):

@@ -160,10 +160,15 @@ def as_prior(prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray]) -> P
 HOOKS = ("kept_out", "end_epoch", "state_dict", "load_state_dict")
 
 
+def follows_training(prior: Prior) -> bool:
+    """Whether the prior is another after each epoch of the model."""
+    return prior.weighs_scores or any(getattr(type(prior), hook) is not getattr(Prior, hook) for hook in HOOKS)
+
+
 def wrapped(prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray], within: str) -> Prior:
     """A prior inside another, which hands on nothing but its probability: one that follows training is refused."""
     own = as_prior(prior)
-    if own.weighs_scores or any(getattr(type(own), hook) is not getattr(Prior, hook) for hook in HOOKS):
+    if follows_training(own):
         raise InputError(
             f"{type(own).__name__} follows the model as it trains and stands alone; use it without {within}"
         )

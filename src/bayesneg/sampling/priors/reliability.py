@@ -13,7 +13,7 @@ from bayesneg.checks import number, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Prior
-from bayesneg.sampling.priors.basic import as_prior, checked
+from bayesneg.sampling.priors.basic import as_prior, checked, follows_training
 from bayesneg.sampling.priors.holding_out import unobserved_pairs
 from bayesneg.seeding import stream
 
@@ -106,7 +106,7 @@ def check_judgeable(prior: Prior, *, with_model: bool = False) -> None:
     name = type(prior).__name__
     if prior.uses_test_labels:
         raise InputError(f"{name} looks at test labels, of which judging on training data says nothing; leave it out")
-    if prior.weighs_scores and not with_model:
+    if follows_training(prior) and not with_model:
         raise InputError(
             f"{name} is learned from a model as it trains, and there is none here; `bayesneg priors` trains one, and "
             "an audit judges a sampler with it"
