@@ -205,6 +205,28 @@ def test_trials_share_what_a_prior_learned(split, monkeypatch):
     assert len(learned) == 4  # each of the two settings in the search, and again in the final comparison
 
 
+def pairs_file(path, *parts):
+    """A file with the first pairs of each part, by their raw identifiers."""
+    rows = [
+        f"{part.user_ids[user]},{part.item_ids[item]}\n"
+        for part, n_pairs in parts
+        for user, item in zip(part.users[:n_pairs], part.indices[:n_pairs], strict=True)
+    ]
+    path.write_text("user,item\n" + "".join(rows))
+    return path
+
+
+@pytest.mark.parametrize(("n_test", "n_validation"), [(5, 0), (5, 2)])
+def test_rejected_pairs_of_the_test_part_are_refused_before_the_first_trial(
+    split, tmp_path, monkeypatch, n_test, n_validation
+):
+    monkeypatch.setattr(search.Search, "run", lambda *_: pytest.fail("the search began"))
+    path = pairs_file(tmp_path / "passed.csv", (split.test, n_test), (split.validation, n_validation))
+    with pytest.raises(InputError, match=f"holds {n_test + n_validation} pairs of the test or validation part"):
+        bn.tune(split, f"bns:prior=rate:rejected={path}", **FEW, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_without_optuna_the_way_out_is_named(split, monkeypatch):
     monkeypatch.setattr(search, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"needs optuna.*pip install 'bayesneg\[tune\]'"):

@@ -70,6 +70,8 @@ def tune(
     hidden = blind(split)
     built = model or MF()
     specs = parse_samplers(samplers) if isinstance(samplers, str) else list(samplers)
+    for spec in specs:
+        spec.build(split)  # before the search: pairs of the test part in a file are found by the whole split only
     families = [family(spec, hidden) for spec in _with_plain(specs)]
     _check_trials(trials, families)
     _check_counts(seeds=seeds, epochs=epochs, evaluate_every=evaluate_every, jobs=1 if jobs is None else jobs)
