@@ -10,7 +10,7 @@ import pytest
 
 import bayesneg as bn
 from bayesneg.errors import InputError
-from bayesneg.experiments import search, search_space
+from bayesneg.experiments import search, search_space, tune
 from worlds import random_interactions
 
 pytest.importorskip("optuna", reason="optuna is not installed (the extra 'tune')")
@@ -111,6 +111,51 @@ def test_a_search_is_resumed_as_it_was_begun_or_not_at_all(split, tmp_path):
         bn.tune(split, **{**least, "epochs": 7}, resume=True)
     with pytest.raises(InputError, match="another model"):
         bn.tune(split, **least, model=bn.MF(dim=8), resume=True)
+
+
+OWN = "import numpy as np\nimport bayesneg as bn\n\n\n"
+PRIOR = OWN + "def wary(users, items):\n    return np.full(np.broadcast(users, items).shape, {})\n"
+SAMPLER = OWN + "class Mine(bn.RNS):\n    # {}\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("sampler", "file", "text"),
+    [
+        ("bns:prior=rate:rejected={}", "passed.csv", "user,item\n{},{}\n"),
+        ("bns:prior=rate:strength=2:rejected={}", "passed.csv", "user,item\n{},{}\n"),
+        ("bns:prior={}:wary", "priors.py", PRIOR),
+        ("bns:prior=rate+{}:wary", "more.py", PRIOR),
+        ("{}:Mine", "mine.py", SAMPLER),
+    ],
+    ids=["rejected", "rejected, scaled", "own prior", "own prior among others", "own sampler"],
+)
+def test_a_search_is_not_resumed_with_other_content_of_a_file(split, tmp_path, sampler, file, text):
+    path, train = tmp_path / file, split.train
+    numbers = [(train.user_ids[train.users[place]], train.item_ids[train.indices[place]]) for place in (0, 1)]
+    of_file = [text.format(*pair) if file.endswith("csv") else text.format(0.1 + n) for n, pair in enumerate(numbers)]
+    path.write_text(of_file[0])
+    least = {**FEW, "trials": 2, "epochs": 1, "seeds": 1, "out": tmp_path / "out"}
+    begun = bn.tune(split, sampler.format(path), **least)
+    path.write_text(of_file[1])
+    with pytest.raises(InputError, match=r"another content of .*; resume it as it was begun, or choose another --out"):
+        bn.tune(split, sampler.format(path), **least, resume=True)
+    path.write_text(of_file[0])
+    assert facts(bn.tune(split, sampler.format(path), **least, resume=True)) == facts(begun)
+
+
+def test_a_search_that_an_earlier_version_began_goes_on(split, tuning, tmp_path, monkeypatch):
+    bn.tune(split, **{**FEW, "trials": 4}, out=tmp_path)
+    journal = tmp_path / search.JOURNAL
+    lines = journal.read_text().splitlines(keepends=True)
+    earlier = "".join(line for line in lines if "content of" not in line)  # which did not keep it
+    assert len(earlier) < len("".join(lines))
+    journal.write_text(earlier)
+    with monkeypatch.context() as other:
+        other.setattr(tune.metadata, "version", lambda name: "0.1")
+        with pytest.raises(InputError, match="another optuna"):
+            bn.tune(split, **FEW, out=tmp_path, resume=True)
+    assert "content of" not in journal.read_text(), "a search that is refused stays as it is"
+    assert facts(bn.tune(split, **FEW, out=tmp_path, resume=True)) == facts(tuning)
 
 
 def test_a_folder_with_other_things_in_it_is_left_alone(split, tmp_path):

@@ -218,14 +218,17 @@ def _study(folder: Path | None, plan: Mapping[str, Any], resume: bool) -> optuna
         pruner=MedianPruner(n_startup_trials=UNJUDGED, n_warmup_steps=math.ceil(plan["epochs"] / 3)),
         load_if_exists=True,
     )
+    known = study.user_attrs
     for key, value in plan.items():
-        begun = study.user_attrs.get(key, value)
+        begun = known.get(key, value)  # an earlier version may not have kept it
         if begun != value:
             raise InputError(
                 f"{folder} holds a search with another {key} ({begun}, now {value}); resume it as it was begun, or "
                 "choose another --out"
             )
-        study.set_user_attr(key, value)
+    for key in plan:  # only now: a search that is refused stays as it is
+        if key not in known:
+            study.set_user_attr(key, plan[key])
     return study
 
 

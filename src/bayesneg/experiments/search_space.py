@@ -6,8 +6,11 @@ new values of a setting whose line is ``EVERY`` join by themselves, as they are 
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from types import UnionType
 from typing import Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 
@@ -16,8 +19,10 @@ from bayesneg.errors import InputError
 from bayesneg.experiments.building_priors import PRIORS
 from bayesneg.experiments.own import is_own
 from bayesneg.experiments.spec import SAMPLERS, SamplerSpec
+from bayesneg.interfaces import NegativeSampler
 from bayesneg.models.baseline import Baseline
 from bayesneg.models.baselines import ALS, EASE, ItemKNN
+from bayesneg.runs.record import as_before, describe, jsonable
 
 
 class Between(NamedTuple):
@@ -76,6 +81,7 @@ class Family:
     spec: SamplerSpec
     ranges: Mapping[str, Range]
     left_out: Mapping[str, str]  # "prior=group" → why it is not tried
+    content: str  # a digest of the sampler as it was given, of what stands in its files as well
 
     @property
     def name(self) -> str:
@@ -98,8 +104,9 @@ def family(spec: SamplerSpec, split: Split) -> Family:
     sampler = spec.build(split)
     if sampler.uses_test_labels:
         raise InputError(f"{spec.label} looks at the labels it is judged by and cannot be tuned; drop it")
+    content = _content(spec, sampler.resolved(split.train))
     if is_own(spec.name):
-        return Family(spec, {}, {})
+        return Family(spec, {}, {}, content)
     ranges: dict[str, Range] = {}
     left_out: dict[str, str] = {}
     for key in spec.known:
@@ -110,7 +117,15 @@ def family(spec: SamplerSpec, split: Split) -> Family:
             found = _buildable(spec, key, found, split, left_out)
         if not isinstance(found, Among) or len(found.values) > 1:
             ranges[key] = found
-    return Family(spec, ranges, left_out)
+    return Family(spec, ranges, left_out, content)
+
+
+def _content(spec: SamplerSpec, sampler: NegativeSampler) -> str:
+    """A digest of its description, and of files of one's own, since a description does not see into code."""
+    named = [spec.name] if is_own(spec.name) else str(spec.settings.get("prior", "")).split("+")
+    code = [Path(each.partition(":")[0]).read_bytes() for each in named if is_own(each)]
+    own = [as_before(describe(sampler)), *(hashlib.sha256(each).hexdigest() for each in code)]
+    return hashlib.sha256(json.dumps(jsonable(own), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _range(spec: SamplerSpec, key: str) -> Range:

@@ -165,5 +165,6 @@ def _plan(hidden: Split, families: Sequence[Family], model: Model, **numbers: in
         "model": as_before(describe(model)),
         "samplers": {each.name: {key: repr(values) for key, values in each.ranges.items()} for each in families},
         "left_out": {each.name: dict(each.left_out) for each in families if each.left_out},
+        **{f"content of {each.name}": each.content for each in families},
         "optuna": metadata.version("optuna"),
     }
