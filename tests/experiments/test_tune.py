@@ -285,14 +285,41 @@ def test_wrong_arguments_are_named():
     judged = bn.split(bn.synthetic(30, 40, seed=0), test=0.2, validation=0.2, seed=0)
     with pytest.raises(InputError, match="trials must be at least 3"):
         bn.tune(judged, **{**FEW, "trials": 2})
-    with pytest.raises(InputError, match="seeds must be at least 1"):
-        bn.tune(judged, **{**FEW, "seeds": 0})
-    with pytest.raises(InputError, match="jobs must be at least 1"):
-        bn.tune(judged, **FEW, jobs=0)
     with pytest.raises(InputError, match="ORACLE looks at the labels"):
         bn.tune(judged, "rns,oracle", **FEW)
     with pytest.raises(InputError, match="DNS twice"):
         bn.tune(judged, "dns,dns", **FEW)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"trials": "a"}, r"trials must be a whole number of at least 1, got 'a'"),
+        ({"seeds": "a"}, r"seeds must be a whole number of at least 1, got 'a'"),
+        ({"seeds": 0}, r"seeds must be a whole number of at least 1, got 0"),
+        ({"epochs": 2.5}, r"epochs must be a whole number of at least 1, got 2\.5"),
+        ({"evaluate_every": 0}, r"evaluate_every must be a whole number of at least 1, got 0"),
+        ({"jobs": 0}, r"jobs must be a whole number of at least 1, got 0"),
+        ({"seed": -1}, r"seed must be a whole number of at least 0, got -1"),
+        ({"samplers": ["rns", "dns"]}, r'samplers must be a text .* "rns,dns,bns", got \[\'rns\', \'dns\'\]'),
+        ({"samplers": {"r": bn.RNS()}}, r'samplers must be a text .* "rns,dns,bns", got \{\'r\': RNS\('),
+        ({"split": bn.synthetic(30, 40, seed=0)}, r"split must be a split, got Interactions; bn\.split\(data, valida"),
+        ({"baselines": [bn.EASE()]}, r'baselines must be labels with baselines, as \{"EASE": bn\.EASE\(\)\}, got \['),
+        ({"baselines": {"EASE": "ease"}}, r"baselines: EASE must be a model that needs no sampler, .* got 'ease'"),
+        ({"baselines": {"MF": bn.MF()}}, r"baselines: MF must be a model that needs no sampler, .* got MF\("),
+        ({"model": bn.EASE()}, r'model: EASE samples no negatives; give it as a baseline, baselines=\{"EASE": …\}'),
+        ({"resume": True}, r"resume needs out, the folder of the search to go on with"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_the_search(split, monkeypatch, given, expected):
+    monkeypatch.setattr(search.Search, "run", lambda *_: pytest.fail("the search began"))
+    with pytest.raises(InputError, match=expected):
+        bn.tune(**{"split": split, **FEW, **given})
+
+
+def test_counts_of_numpy_are_counts(split, tmp_path):
+    least = dict.fromkeys(("trials", "seeds", "epochs", "evaluate_every", "seed"), np.int64(1))
+    assert len(bn.tune(split, "rns", **least, out=tmp_path, progress=False).trials) == 1
 
 
 @pytest.mark.parametrize("moment", ["rename", "unlink"])

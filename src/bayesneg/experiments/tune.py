@@ -7,6 +7,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+from bayesneg.checks import whole
 from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.experiments.advice import advise
@@ -67,6 +68,14 @@ def tune(
         progress: a bar on stderr.
     """
     require_optuna()
+    _check_given(split, samplers, model, baselines)
+    counts = {"trials": trials, "seeds": seeds, "epochs": epochs, "evaluate_every": evaluate_every}
+    for name, count in (*counts.items(), ("jobs", 1 if jobs is None else jobs)):
+        whole(name, count)
+    whole("seed", seed, least=0)
+    if resume and out is None:
+        raise InputError("resume needs out, the folder of the search to go on with")
+    trials, seeds, epochs, evaluate_every, seed = map(int, (*counts.values(), seed))  # NumPy's are no ints to a file
     hidden = blind(split)
     built = model or MF()
     specs = parse_samplers(samplers) if isinstance(samplers, str) else list(samplers)
@@ -74,7 +83,6 @@ def tune(
         spec.build(split)  # before the search: pairs of the test part in a file are found by the whole split only
     families = [family(spec, hidden) for spec in _with_plain(specs)]
     _check_trials(trials, families)
-    _check_counts(seeds=seeds, epochs=epochs, evaluate_every=evaluate_every, jobs=1 if jobs is None else jobs)
     rivals = _rivals(baselines or {}, as_given, hidden, seed)  # before the long part: what cannot be built says so now
     folder = None if out is None else Path(out)
     plan = _plan(hidden, families, built, epochs=epochs, evaluate_every=evaluate_every, seed=seed)
@@ -115,6 +123,25 @@ def tune(
     return found
 
 
+def _check_given(split: object, samplers: object, model: object, baselines: object) -> None:
+    """An error that says what to give, where something else was."""
+    if not isinstance(split, Split):
+        raise InputError(f"split must be a split, got {type(split).__name__}; bn.split(data, validation=0.1) makes one")
+    specs = isinstance(samplers, Sequence) and all(isinstance(each, SamplerSpec) for each in samplers)
+    if not isinstance(samplers, str) and not specs:
+        raise InputError(f'samplers must be a text as on the command line, such as "rns,dns,bns", got {samplers!r}')
+    if isinstance(model, Baseline):
+        name = type(model).__name__
+        raise InputError(f'model: {name} samples no negatives; give it as a baseline, baselines={{"{name}": …}}')
+    if baselines is not None and not isinstance(baselines, Mapping):
+        raise InputError(f'baselines must be labels with baselines, as {{"EASE": bn.EASE()}}, got {baselines!r}')
+    for label, baseline in (baselines or {}).items():
+        if not isinstance(baseline, Baseline):
+            raise InputError(
+                f"baselines: {label} must be a model that needs no sampler, such as bn.EASE(), got {baseline!r}"
+            )
+
+
 def _with_plain(specs: Sequence[SamplerSpec]) -> list[SamplerSpec]:
     """Plain RNS is always among them, and first: everything is compared with it."""
     labels = [spec.label for spec in specs]
@@ -149,12 +176,6 @@ def _check_trials(trials: int, families: Sequence[Family]) -> None:
             f"trials must be at least {len(families)}, one for the usual setting of each sampler (plain RNS is always "
             f"one of them), got {trials}"
         )
-
-
-def _check_counts(**counts: int) -> None:
-    for name, count in counts.items():
-        if count < 1:
-            raise InputError(f"{name} must be at least 1, got {count}")
 
 
 def _plan(hidden: Split, families: Sequence[Family], model: Model, **numbers: int) -> dict[str, Any]:
