@@ -80,6 +80,27 @@ def test_a_baseline_that_is_as_good_is_advised_and_so_is_one_that_is_better():
     assert best.label == best.favourite == "EASE"
 
 
+def test_a_simple_favourite_that_clearly_lost_on_test_says_so_with_its_numbers():
+    records = [*runs("RNS", 0.40, validation=0.30, noise=0.001), *runs("BNS", 0.45, validation=0.25, noise=0.001)]
+    found = advise(records, {"RNS"})
+    assert found.label == found.favourite == "RNS"
+    assert "On test data its ndcg@20 differs from that of BNS (-0.05" in found.text
+    assert found.text.endswith("Better on test data, though not on validation data, which choose: BNS.")
+    ease = runs("EASE", 0.47, validation=0.25, noise=0.001)  # simple as well
+    assert advise([*records, *ease], {"RNS", "EASE"}).text.endswith("which choose: BNS; EASE.")
+
+
+def test_a_simple_favourite_that_won_says_by_how_much_and_against_whom_it_is_not_clear():
+    favourite = runs("RNS", 0.45, validation=0.30, noise=0.001)
+    beaten = advise([*favourite, *runs("BNS", 0.40, validation=0.25, noise=0.001)], {"RNS"})
+    assert "differs from that of BNS (+0.05" in beaten.text
+    assert "though not" not in beaten.text
+    level = advise([*favourite, *runs("DNS2", 0.45, validation=0.25, noise=0.1)], {"RNS"})
+    assert level.text.endswith("Not distinguishable from it on test data: DNS2.")
+    alone = advise(favourite, {"RNS"}).text
+    assert alone == "Use RNS: it needs no tuned sampler, and nothing that was tuned is better on validation data."
+
+
 def test_a_tuned_rival_that_cannot_be_told_apart_is_named():
     records = [*RNS, *runs("BNS", 0.45, validation=0.25, noise=0.01), *runs("DNS2", 0.45, validation=0.24, noise=0.1)]
     assert advise(records, {"RNS"}).text.endswith("Not distinguishable from it on test data: DNS2.")

@@ -46,12 +46,16 @@ def advise(records: Sequence[RunRecord], simpler: Collection[str]) -> Advice:
 
 
 def _won(favourite: str, evidence: Sequence[Evidence], is_simple: bool, key: str) -> str:
+    against = "; ".join(_against(each) for each in evidence if is_simple or each.is_simpler)
     if is_simple:
-        return f"Use {favourite}: it needs no tuned sampler, and nothing that was tuned is better on validation data."
-    against = "; ".join(_against(each) for each in evidence if each.is_simpler)
-    equals = [each.rival for each in evidence if not each.is_simpler and not each.difference.is_clear]
-    text = f"Use {favourite}: it is best on validation data, and on test data clearly better in {key} than {against}."
-    ahead = [each.rival for each in evidence if not each.is_simpler and _loses(each.difference)]
+        text = f"Use {favourite}: it needs no tuned sampler, and nothing that was tuned is better on validation data."
+        text += f" On test data its {key} differs from that of {against}." if against else ""
+    else:
+        text = (
+            f"Use {favourite}: it is best on validation data, and on test data clearly better in {key} than {against}."
+        )
+    equals = [each.rival for each in evidence if not each.difference.is_clear]
+    ahead = [each.rival for each in evidence if _loses(each.difference)]
     if equals:
         text += f" Not distinguishable from it on test data: {'; '.join(equals)}."
     if ahead:
