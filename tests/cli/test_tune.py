@@ -13,6 +13,7 @@ import time
 import numpy as np
 import pytest
 
+import bayesneg as bn
 from bayesneg.cli.options import Reading, Splitting
 from bayesneg.cli.tuning import train_command
 from bayesneg.experiments import tune
@@ -51,6 +52,16 @@ def test_the_command_trains_a_baseline_as_it_was_tuned_or_given(bayesneg, rating
         assert trained["spec"]["model"]["l2"] == l2
         assert trained["final"] == found["runs"][-1]["final"]
         shutil.rmtree(ratings.parent / "runs")
+
+
+def test_the_same_baselines_stand_beside_as_in_python(bayesneg, ratings):
+    small = {"trials": 1, "epochs": 1, "seeds": 1}
+    given = [part for key, value in small.items() for part in (f"--{key}", value)]
+    shown = bayesneg("compare", ratings, "--tune", "--samplers", "rns", *given, "-q", "--json").json
+    split = bn.split(bn.load(ratings), test=0.2, validation=0.1, seed=0)
+    assert [run["label"] for run in shown["runs"]] == [
+        record.label for record in bn.tune(split, "rns", **small, progress=False).records
+    ]
 
 
 def test_the_command_has_what_decides_the_best_epoch():

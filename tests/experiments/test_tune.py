@@ -15,7 +15,7 @@ from worlds import random_interactions
 
 pytest.importorskip("optuna", reason="optuna is not installed (the extra 'tune')")
 
-FEW = {"trials": 9, "epochs": 6, "seeds": 2, "progress": False}
+FEW = {"trials": 9, "epochs": 6, "seeds": 2, "baselines": {}, "progress": False}
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +208,7 @@ def test_a_setting_that_fails_is_a_finding_and_not_the_end(split, tmp_path):
 
 
 def test_a_baseline_is_judged_with_the_others_and_advised_where_it_is_better(split):
-    found = bn.tune(split, "rns", **{**FEW, "epochs": 1}, baselines={"POPULAR": bn.Popularity()})
+    found = bn.tune(split, "rns", **{**FEW, "epochs": 1, "baselines": {"POPULAR": bn.Popularity()}})
     labels = [record.label for record in found.records]
     assert labels == ["RNS", "RNS", "POPULAR", "POPULAR"]
     assert found.advice.label == "POPULAR"  # one epoch from random vectors learns next to nothing
@@ -217,10 +217,19 @@ def test_a_baseline_is_judged_with_the_others_and_advised_where_it_is_better(spl
     assert bn.fit(found.model, split, found.sampler, progress=False).record.final == found.records[-1].final
 
 
+def test_popularity_item_neighbours_and_ease_stand_beside_unless_others_are_given(split):
+    few = {"trials": 1, "epochs": 1, "seeds": 1, "progress": False}
+    beside = {"POPULARITY": bn.Popularity(), "ITEM-KNN": bn.ItemKNN(), "EASE": bn.EASE()}
+    found = bn.tune(split, "rns", **few)
+    assert found.advice.test == bn.tune(split, "rns", **few, baselines=beside).advice.test  # label → score
+    assert [record.model.split(" ")[0] for record in found.records] == ["MF", "Popularity", "ItemKNN", "EASE"]
+    assert [record.label for record in bn.tune(split, "rns", **few, baselines={}).records] == ["RNS"]
+
+
 def test_the_main_setting_of_a_baseline_is_the_best_on_validation_unless_it_was_given(split, monkeypatch):
     monkeypatch.setitem(search_space.BASELINES, bn.EASE, ("l2", (1.0, 30.0, 400.0)))
     rivals = {"EASE": bn.EASE(), "EASE (l2=7)": bn.EASE(l2=7.0), "mine": bn.EASE(), "POPULAR": bn.Popularity()}
-    found = bn.tune(split, "rns", **{**FEW, "epochs": 1, "seeds": 1}, baselines=rivals, as_given=["mine"])
+    found = bn.tune(split, "rns", **{**FEW, "epochs": 1, "seeds": 1, "baselines": rivals}, as_given=["mine"])
     judged = {one.l2: _on_validation(one, split) for one in search_space.variants(bn.EASE())[1]}
     best = max(judged, key=judged.__getitem__)
     assert judged[best] > judged[bn.EASE().l2], "a world in which the default is best shows nothing"
@@ -230,7 +239,7 @@ def test_the_main_setting_of_a_baseline_is_the_best_on_validation_unless_it_was_
 
 def test_a_baseline_that_tuning_makes_equal_to_another_stands_once(split, monkeypatch):
     monkeypatch.setitem(search_space.BASELINES, bn.EASE, ("l2", (30.0, 400.0)))
-    few = {**FEW, "epochs": 1, "seeds": 1}
+    few = {"trials": 1, "epochs": 1, "seeds": 1, "progress": False}
     found = bn.tune(split, "rns", **few, baselines={"EASE": bn.EASE(), "EASE (l2=30)": bn.EASE(l2=30.0)})
     assert [record.label for record in found.records] == ["RNS", "EASE (l2=30)"]
     monkeypatch.setattr(search.Search, "run", lambda *_: pytest.fail("the search began"))

@@ -15,7 +15,7 @@ from bayesneg.experiments.compare import compare
 from bayesneg.experiments.datasets import blind
 from bayesneg.experiments.search import Search, best_of, opened, require_optuna
 from bayesneg.experiments.search_space import Family, family, variants
-from bayesneg.experiments.spec import SamplerSpec, labelled, parse_samplers
+from bayesneg.experiments.spec import SamplerSpec, baseline_specs, build_baselines, labelled, parse_samplers
 from bayesneg.interfaces import Model
 from bayesneg.models.baseline import Baseline
 from bayesneg.models.mf import MF
@@ -27,6 +27,7 @@ from bayesneg.training import fit
 
 FINAL, RESULT = "final", "tuning.json"  # in the out folder
 PLAIN: Final = SamplerSpec("rns", {})
+BESIDE: Final = "popularity,item-knn,ease"  # what a search is held against, unless other baselines are given
 
 
 def tune(
@@ -56,7 +57,8 @@ def tune(
         samplers: as on the command line; what is given with a sampler (``bns:prior=flat``) is kept, the rest searched.
         model: ``MF()`` unless given; its settings are kept.
         baselines: label → baseline, such as ``{"EASE": bn.EASE()}``; judged in the final comparison, those at their
-            default as ``EASE (l2=800)``, with the main setting that is best on validation.
+            default as ``EASE (l2=800)``, with the main setting that is best on validation. Popularity, item-knn and
+            EASE unless given; ``{}`` for none.
         as_given: labels of baselines whose main setting is kept though it is the default.
         trials: settings to try, one after the other, the usual one of each sampler first.
         seeds: of the final comparison, 0, 1, …
@@ -83,7 +85,8 @@ def tune(
         spec.build(split)  # before the search: pairs of the test part in a file are found by the whole split only
     families = [family(spec, hidden) for spec in _with_plain(specs)]
     _check_trials(trials, families)
-    rivals = _rivals(baselines or {}, as_given, hidden, seed)  # before the long part: what cannot be built says so now
+    beside = build_baselines(baseline_specs(BESIDE)) if baselines is None else baselines
+    rivals = _rivals(beside, as_given, hidden, seed)  # before the long part: what cannot be built says so now
     folder = None if out is None else Path(out)
     plan = _plan(hidden, families, built, epochs=epochs, evaluate_every=evaluate_every, seed=seed)
     with opened(folder, plan, resume=resume) as study, search_bar(progress, trials) as bar:
