@@ -227,13 +227,23 @@ def test_wrong_arguments_are_named(world, wrong, expected):
         ("split", {"a": 3}, "samplers: a must be a sampler, or a function of a split, got 3"),
         ("split", [bn.RNS()], "samplers must be labels with samplers"),
         ("split", {}, "at least one sampler"),
+        ("split", {"r": bn.RNS}, r"samplers: r is the class RNS; give a sampler, RNS\(\)"),
+        ("split", {"r": lambda split: "rns"}, r"the function r must return a sampler, such as bn.RNS\(\), got 'rns'"),
+        ("split", {1: bn.RNS()}, "samplers: a name must be text, got 1; write '1'"),
         ("train", {"RNS": bn.RNS()}, r"split must be a split, or several by name, got Interactions; bn.hide"),
+        ("none", {"RNS": bn.RNS()}, r"split must hold at least one split, got none; bn.hide"),
+        ("numbered", {"RNS": bn.RNS()}, "split: a name must be text, got 2; write '2'"),
     ],
 )
 def test_what_cannot_be_audited_is_told(world, given, samplers, error):
     split = bn.split(world, test=0.2, seed=0)
     with pytest.raises(InputError, match=error):
-        audit(split if given == "split" else split.train, samplers)
+        audit({"split": split, "train": split.train, "none": {}, "numbered": {2: split}}[given], samplers)
+
+
+def test_what_cannot_be_hidden_from_is_told(world):
+    with pytest.raises(InputError, match=r"data must be interactions, as bn.load\(…\) gives them, got Split"):
+        bn.hide(bn.split(world, test=0.2, seed=0), [0.2])
 
 
 def test_a_share_that_is_no_number_is_told(world):

@@ -45,6 +45,10 @@ def hide(data: Interactions, shares: Iterable[float], *, seed: int = 0) -> dict[
     >>> list(parts), len(parts["synthetic, 10% hidden"].train) > len(parts["synthetic, 50% hidden"].train)
     (['synthetic, 10% hidden', 'synthetic, 50% hidden'], True)
     """
+    if not isinstance(data, Interactions):
+        raise InputError(
+            f"data must be interactions, as bn.load(…) gives them, got {type(data).__name__}; a split needs no hiding"
+        )
     if not isinstance(shares, Iterable):
         raise InputError(f"shares must be a list such as [0.1, 0.3], got {shares!r}")
     found: dict[str, Split] = {}
@@ -148,7 +152,7 @@ def audit(
     place = None if out is None else Path(out)
     kept = {} if place is None else _kept(place, resume)
     built = [
-        (name, part, label, sampler if isinstance(sampler, NegativeSampler) else sampler(part))
+        (name, part, label, _made(label, sampler, part))
         for name, part in splits.items()
         for label, sampler in samplers.items()
     ]
@@ -176,8 +180,10 @@ def audit(
 
 def _check_given(split: object, samplers: object) -> None:
     """An error that says what to give, where something else was."""
-    parts = split.values() if isinstance(split, Mapping) else [split]
-    for part in parts:
+    parts = split if isinstance(split, Mapping) else {"": split}
+    if not parts:
+        raise InputError("split must hold at least one split, got none; bn.hide(data, [0.2]) makes them")
+    for part in parts.values():
         if not isinstance(part, Split):
             raise InputError(
                 f"split must be a split, or several by name, got {type(part).__name__}; bn.hide(data, [0.2]) makes them"
@@ -186,9 +192,22 @@ def _check_given(split: object, samplers: object) -> None:
         raise InputError(f'samplers must be labels with samplers, as {{"RNS": bn.RNS()}}, got {samplers!r}')
     if not samplers:
         raise InputError("samplers must name at least one sampler, got none")
+    for argument, label in [*(("split", name) for name in parts), *(("samplers", label) for label in samplers)]:
+        if not isinstance(label, str):
+            raise InputError(f"{argument}: a name must be text, got {label!r}; write {str(label)!r}")
     for label, sampler in samplers.items():
+        if isinstance(sampler, type) and issubclass(sampler, NegativeSampler):
+            raise InputError(f"samplers: {label} is the class {sampler.__name__}; give a sampler, {sampler.__name__}()")
         if not isinstance(sampler, NegativeSampler) and not callable(sampler):
             raise InputError(f"samplers: {label} must be a sampler, or a function of a split, got {sampler!r}")
+
+
+def _made(label: str, sampler: Sampler, part: Split) -> NegativeSampler:
+    """The sampler for one split."""
+    made = sampler if isinstance(sampler, NegativeSampler) else sampler(part)
+    if not isinstance(made, NegativeSampler):
+        raise InputError(f"samplers: the function {label} must return a sampler, such as bn.RNS(), got {made!r}")
+    return made
 
 
 def _kept(place: Path, resume: bool) -> dict[str, ledger.Entry]:
