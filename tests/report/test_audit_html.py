@@ -108,6 +108,27 @@ def test_extremes_name_who_cannot_be_told_apart_from_them(records):
     assert one.endswith(ONE_SEED)
 
 
+def test_equal_rates_are_not_ranked(records):
+    measures = [("A", "fn", (0.2, 0.2)), ("B", "fn", (0.1, 0.3))]
+    said = finding(audited(with_measures(records, measures))[0])
+    assert said.startswith("A and B pick equally many false negatives, 20.0% of their picks; uniform picks have")
+    unknown = [replace(run, data={"truth_known": False}) for run in with_measures(records, measures)]
+    assert "equally many known false negatives, at least 20.0% of" in finding(audited(unknown)[0])
+    measures = [("A", "fn", (0.2,)), ("B", "fn", (0.2,)), ("C", "fn", (0.5,))]
+    said = finding(audited(with_measures(records, measures))[0])
+    assert said.startswith("A picks the fewest false negatives, 20.0% of its picks (not told apart from B), and C the")
+
+
+def test_samplers_that_see_test_labels_did_pick_but_are_no_fair_result(records):
+    oracles = [record for record in records if record.label == "oracle"]
+    expected = "Only samplers that see the test labels picked anything, so none is a fair result."
+    assert finding(audited(oracles)[0]) == expected
+    idle = [replace(run, uses_test_labels=False) for run in with_measures(records, [("A", "fn", (None, None))])]
+    assert finding(audited(idle)[0]) == "Nothing was picked."
+    both = [*idle, *(replace(run, dataset=idle[0].dataset) for run in oracles)]
+    assert finding(audited(both)[0]) == expected
+
+
 def test_a_belief_is_held_against_a_constant(records):
     constant = next(record for record in records if record.label == "BNS").epochs[-1]["brier_constant"]
     gaps = {"good": (-0.02, -0.021), "open": (-0.5, 0.5), "bad": (0.02, 0.021)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -108,27 +109,36 @@ def measured(member: Group, key: str) -> Estimate:
 
 def finding(study: Study) -> str:
     """One sentence: who picks the fewest false negatives, who the most, and who cannot be told apart from them."""
-    fair = {member.name: measured(member, "fn") for member in study.groups if not member.uses_test_labels}
-    ordered = sorted((name for name in fair if is_number(fair[name].mean)), key=lambda name: (fair[name].mean, name))
-    if not ordered:
+    picked = [member for member in study.groups if is_number(measured(member, "fn").mean)]
+    fair = {member.name: measured(member, "fn") for member in picked if not member.uses_test_labels}
+    ordered = sorted(fair, key=lambda name: (fair[name].mean, name))
+    if not picked:
         return "Nothing was picked."
+    if not fair:
+        return "Only samplers that see the test labels picked anything, so none is a fair result."
     known, least = ("", "") if study.truth_known else ("known ", "at least ")
     best, worst = ordered[0], ordered[-1]
     low, high = fair[best].mean, fair[worst].mean
     if len(ordered) == 1:
         return f"Of what {best} picks, {least}{low:.1%} are false negatives; of uniform picks {study.uniform:.1%}."
-    near = {end: [name for name in ordered if name != end and _overlap(fair[name], fair[end])] for end in (best, worst)}
-    equals = {end: f" (not told apart from {joined(names)})" if names else "" for end, names in near.items()}
     seeds = "" if fair[best].has_interval else f" {ONE_SEED}"
+    if math.isclose(low, high):
+        return (
+            f"{joined(ordered)} pick equally many {known}false negatives, {least}{low:.1%} of their picks; uniform "
+            f"picks have {study.uniform:.1%}.{seeds}"
+        )
+    near = {end: [name for name in ordered if name != end and _alike(fair[name], fair[end])] for end in (best, worst)}
+    equals = {end: f" (not told apart from {joined(names)})" if names else "" for end, names in near.items()}
     return (
         f"{best} picks the fewest {known}false negatives, {least}{low:.1%} of its picks{equals[best]}, and {worst} the "
         f"most, {high:.1%}{equals[worst]}; uniform picks have {study.uniform:.1%}.{seeds}"
     )
 
 
-def _overlap(one: Estimate, other: Estimate) -> bool:
-    """Whether both have an interval, and these have something in common."""
-    return one.has_interval and other.has_interval and one.low <= other.high and other.low <= one.high
+def _alike(one: Estimate, other: Estimate) -> bool:
+    """Whether the means are equal, or both have an interval and these have something in common."""
+    overlap = one.has_interval and other.has_interval and one.low <= other.high and other.low <= one.high
+    return overlap or math.isclose(one.mean, other.mean)
 
 
 def calibration_finding(study: Study) -> str:
