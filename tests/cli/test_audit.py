@@ -93,6 +93,17 @@ def test_a_given_part_is_what_is_hidden(bayesneg, ratings):
     assert found["runs"][0]["data"]["n_test"] == len(rows[1::2])
 
 
+def test_a_given_part_may_have_a_table_of_users_beside_it(bayesneg, ratings):
+    lines = ratings.read_text().splitlines()
+    head, rows = lines[0], lines[1:]
+    (ratings.parent / "train.csv").write_text("\n".join([head, *rows[::2], ""]))
+    (ratings.parent / "test.csv").write_text("\n".join([head, *rows[1::2], ""]))
+    (ratings.parent / "users.csv").write_text("\n".join(["user,side", *(f"u{u},{'ab'[u % 2]}" for u in range(30)), ""]))
+    options = ("--test", "test.csv", "--user-file", "users.csv", "--samplers", "bns:prior=group:column=side")
+    found = audit(bayesneg, "train.csv", *options, "--seeds", 1, "--json").json
+    assert found["runs"][0]["spec"]["sampler"]["prior"]["class"] == "GroupPrior"
+
+
 def test_resume_keeps_the_finished_runs(bayesneg, ratings):
     first = audit(bayesneg, ratings, "--samplers", "rns", "--seeds", 1, "--out", "kept.jsonl", "--json").json
     assert "exists; choose another out" in audit(bayesneg, ratings, "--out", "kept.jsonl").error
@@ -109,6 +120,7 @@ def test_resume_keeps_the_finished_runs(bayesneg, ratings):
         (["--hide", "some"], "--hide must be"),
         (["--hide", "0.2,0.2"], "--hide must be different"),
         (["--hide", "0.1", "--test", "test.csv"], "drop --hide, or drop --test"),
+        (["--user-file", "users.csv"], "--user-file goes with --test"),
         (["--samplers", "rns,rns"], "RNS twice"),
         (["--samplers", "rsn"], "'rsn' is no sampler; did you mean"),
         (["--samplers", "bns:prior=nosuch.py:Wary"], "nosuch.py does not exist"),

@@ -56,12 +56,14 @@ class Hiding:
             help="a given part to hide instead; DATA is then the training part", rich_help_panel=opt.SPLITTING
         ),
     ] = None
+    user_file: opt.UserFile = None
 
     @property
     def shares(self) -> list[float]:
         """Checked before any data is read."""
         if self.test is not None and self.hide is not None:
             raise InputError("--test gives what is hidden; drop --hide, or drop --test")
+        opt.check_user_file(self.user_file, self.test)
         texts = [part.strip() for part in (self.hide or "0.2").split(",") if part.strip()]
         try:
             shares = [float(text) for text in texts]
@@ -78,7 +80,7 @@ class Hiding:
         shares = self.shares
         if self.test is None:
             return hide(reading.load(), shares, seed=self.split_seed)
-        given = read_split(reading.data, self.test, **reading.columns)
+        given = read_split(reading.data, self.test, user_file=self.user_file, **reading.columns)
         return {given.train.name: given}
 
 

@@ -70,6 +70,15 @@ def _splitting(help: str, *names: str, default: str | bool = True) -> Any:
     return typer.Option(*names, help=help, show_default=default, rich_help_panel=SPLITTING)
 
 
+UserFile = Annotated[Path | None, _splitting("with --test: a table of users and their columns")]
+
+
+def check_user_file(user_file: Path | None, test: Path | None) -> None:
+    """Before any data is read: a table of users has a given part beside it."""
+    if user_file is not None and test is None:
+        raise InputError("--user-file goes with --test; a table's own user columns are kept with --user-columns")
+
+
 @dataclass(frozen=True)
 class Reading:
     """DATA and how it is read."""
@@ -145,20 +154,19 @@ class Splitting:
         str, _splitting("interaction (a random share of all), user (of each user's), last or time (the newest)")
     ] = "interaction"
     split_seed: Annotated[int, _splitting("seed of the split, the same for every run")] = 0
-    user_file: Annotated[Path | None, _splitting("with --test: a table of users and their columns")] = None
+    user_file: UserFile = None
 
     def split(self, reading: Reading) -> Split:
         from bayesneg.data.given import read_split
         from bayesneg.data.splits import split
 
+        check_user_file(self.user_file, self.test)
         if self.test is not None:
             if self.test_share is not None or self.split_by != "interaction":
                 raise InputError("--test gives the test part; drop --test-share and --split-by, or drop --test")
             share, seed = self._validation, self.split_seed
             own = reading.columns
             return read_split(reading.data, self.test, validation=share, seed=seed, user_file=self.user_file, **own)
-        if self.user_file is not None:
-            raise InputError("--user-file goes with --test; a table's own user columns are kept with --user-columns")
         return split(
             reading.load(),
             test=self.test_share,
