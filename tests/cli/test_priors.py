@@ -58,6 +58,13 @@ def test_priors_are_judged_on_hidden_training_data(bayesneg, ratings):
     assert "skill" in done.err
 
 
+def test_of_a_prior_that_ties_all_pairs_the_top_is_said_to_be_all_of_them(bayesneg, ratings):
+    (only,) = bayesneg("priors", ratings, "--priors", "flat", "--json").json["priors"]["flat"]["bins"]
+    said = bayesneg("priors", ratings, "--priors", "flat").err
+    assert only["expected"] * only["count"] > 0  # all that is expected, not a tenth
+    assert "more or less where many are equally probable, and all of them where all pairs are" in said
+
+
 def test_a_prior_of_one_s_own_is_judged(bayesneg, ratings):
     (ratings.parent / "my.py").write_text("def tenth(users, items):\n    return 0.1 + 0.0 * items\n")
     found = bayesneg("priors", ratings, "--priors", "my.py:tenth,my.py:tenth:strength=2", "--json").json["priors"]

@@ -54,6 +54,7 @@ def priors(
     columns = ("prior", "expected", "observed", "at the top", "observed", "brier", "skill")
     show_table(f"{split.train.name}: false negatives among unobserved pairs", columns, rows)
     say(
-        "at the top: the most probable pairs, which hold a tenth of the expected positives; skill: the part of the "
-        "Brier score taken away from saying the observed rate of every pair"
+        "at the top: the most probable pairs, which hold about a tenth of the expected positives, more or less where "
+        "many are equally probable, and all of them where all pairs are; skill: the part of the Brier score taken away "
+        "from saying the observed rate of every pair"
     )
