@@ -63,6 +63,12 @@ def test_the_tables_say_what_is_picked_and_that_unknown_truth_gives_a_lower_boun
     assert "\x1b" not in done.err
 
 
+def test_a_share_that_rounding_changed_is_told_under_the_tables(bayesneg, ratings):
+    done = audit(bayesneg, ratings, "--samplers", "rns", "--seeds", 1, "--hide", "0.2,0.25")
+    assert "Hidden are 16.7% of the pairs, where 20% was asked for" in done.err  # 2 of 12
+    assert "where 25%" not in done.err  # 3 of 12
+
+
 def test_several_shares_get_a_table_across_them(bayesneg, place):
     done = audit(bayesneg, "synthetic", "--samplers", "rns,oracle", "--seeds", 1, "--hide", "0.1, 0.5")
     assert done.code == 0

@@ -86,6 +86,12 @@ def test_hiding_takes_from_every_user_and_names_the_share(world):
         np.testing.assert_array_equal(split.test.counts, hidden)
 
 
+def test_a_record_says_of_how_many_users_something_is_hidden(world):
+    (split,) = bn.hide(world, [0.1]).values()
+    (record,) = audit(split, {"RNS": bn.RNS()}).records
+    assert record.data["n_users_with_hidden"] == sum(len(split.test.row(user)) > 0 for user in range(60)) < 60
+
+
 def test_a_sampler_may_be_made_for_each_split(world):
     found = audit(bn.hide(world, [0.2, 0.4]), {"oracle": lambda s: bn.BNS(prior=bn.OraclePrior(s.held_out))})
     assert [record.dataset for record in found.records] == ["synthetic, 20% hidden", "synthetic, 40% hidden"]

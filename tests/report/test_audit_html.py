@@ -13,7 +13,7 @@ from report_pages import Page
 import bayesneg as bn
 from bayesneg.errors import InputError
 from bayesneg.report.audit import render, write_audit
-from bayesneg.report.audit_rows import ONE_SEED, audited, calibration_finding, finding, measured
+from bayesneg.report.audit_rows import ONE_SEED, audited, calibration_finding, finding, hidden_note, measured
 from browser import open_without_complaint
 
 HOSTILE = """<script>alert(1)</script>"' & $x_1$ id="p" url(#a)"""
@@ -127,6 +127,28 @@ def test_samplers_that_see_test_labels_did_pick_but_are_no_fair_result(records):
     assert finding(audited(idle)[0]) == "Nothing was picked."
     both = [*idle, *(replace(run, dataset=idle[0].dataset) for run in oracles)]
     assert finding(audited(both)[0]) == expected
+
+
+def test_a_share_that_rounding_changed_is_told(records):
+    own = {"split": "by=user test=0.1 seed=0", "n_users": 150, "n_users_with_hidden": 60, "n_validation": 0}
+
+    def note(n_test, **more):
+        facts = {**own, "n_train": 1000 - n_test, "n_test": n_test, **more}
+        return hidden_note(audited([replace(records[0], data={**records[0].data, **facts})])[0])
+
+    assert note(79) == (
+        "Hidden are 7.9% of the pairs, where 10% was asked for: rounded for each user, and 60 of 150 have some. "
+        "A prior is told so with hidden=0.0858."
+    )
+    assert "10.0% of the pairs" in note(100), "half of the users have none"
+    assert note(100, n_users_with_hidden=149) == ""
+    assert note(79, split="given") == ""
+
+
+def test_the_page_tells_a_share_that_rounding_changed(records):
+    few = {"n_train": 900, "n_test": 100}
+    changed = [replace(record, data={**record.data, **few}) for record in chosen(records, "one split")]
+    assert "Hidden are 10.0% of the pairs, where 20% was asked for" in Page(render(changed)).visible
 
 
 def test_a_belief_is_held_against_a_constant(records):

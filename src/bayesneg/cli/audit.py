@@ -180,7 +180,7 @@ def audit(
 
 def show_audit(records: Sequence[RunRecord]) -> None:
     """Two tables for each split, what is picked and what is believed of it, and one across the splits."""
-    from bayesneg.report.audit_rows import audited, caution, finding
+    from bayesneg.report.audit_rows import audited, caution, finding, hidden_note
 
     found = audited(records)
     for study in found:
@@ -188,8 +188,9 @@ def show_audit(records: Sequence[RunRecord]) -> None:
         if study.believers:
             _show_beliefs(study)
         say(finding(study))
-        if caution(study):
-            say(caution(study))
+        for note in (hidden_note(study), caution(study)):
+            if note:
+                say(note)
     if len(found) > 1:
         _show_across(found)
 

@@ -277,7 +277,8 @@ class _Cell:
             error.args = (f"{self.label}, seed {self.seed}: {error}",)
             raise
         record = run.record
-        facts = {**record.data, "probes": probes}
+        n_users = int((self.split.test.counts > 0).sum())
+        facts = {**record.data, "n_users_with_hidden": n_users, "probes": probes}
         return replace(record, dataset=self.name, data=facts, epochs=[self._with_rates(line) for line in record.epochs])
 
     def _with_rates(self, line: Mapping[str, Any]) -> dict[str, Any]:

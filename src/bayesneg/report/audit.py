@@ -17,6 +17,7 @@ from bayesneg.report.audit_rows import (
     calibration_finding,
     caution,
     finding,
+    hidden_note,
     measured,
     short_names,
 )
@@ -62,7 +63,7 @@ def _header(title: str, found: Sequence[Study]) -> Markup:
 
 def _beware(found: Sequence[Study]) -> list[str]:
     """What a careful reader should know; what is not so of every split is said with the split's name."""
-    own = [[note for note in (caution(study), *notes(study.runs)) if note] for study in found]
+    own = [[note for note in (hidden_note(study), caution(study), *notes(study.runs)) if note] for study in found]
     shared = [note for note in own[0] if all(note in others for others in own)]
     return shared + [
         f"{study.name}: {note}" for study, each in zip(found, own, strict=True) for note in each if note not in shared

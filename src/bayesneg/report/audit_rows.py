@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,6 +18,7 @@ from bayesneg.runs.record import RunRecord, is_number
 
 UNIFORM: Final = "uniform, expected"
 ONE_SEED: Final = "One seed has no interval: more (--seeds) would tell chance apart."
+NOTICED: Final = 0.05  # of the share that was asked for, or of the users
 TAIL: Final = 5  # epochs, the last ones, whose probes are pooled where one epoch has too few
 PICKS: Final = {
     "fn": "False negatives",
@@ -164,6 +166,25 @@ def caution(study: Study) -> str:
     return (
         "The truth about this data is unknown: of all false negatives only the held-out positives are known. Shares of "
         "false negatives are lower bounds, and beliefs are judged as if every other item were a true negative."
+    )
+
+
+def hidden_note(study: Study) -> str:
+    """How much is hidden, where that is not the share asked for of nearly every user; else empty."""
+    facts = study.runs[0].data
+    asked = re.match(r"by=user test=(\S+)", str(facts.get("split")))
+    if asked is None:  # not hidden by share, user by user
+        return ""
+    share, n_users = float(asked[1]), facts["n_users"]
+    n_pairs = facts["n_train"] + facts["n_validation"] + facts["n_test"]
+    true = facts["n_test"] / n_pairs
+    n_with = facts.get("n_users_with_hidden", n_users)  # not in older records
+    if abs(true / share - 1) <= NOTICED and 1 - n_with / n_users <= NOTICED:
+        return ""
+    users = f", and {n_with:,} of {n_users:,} have some" if n_with < n_users else ""
+    return (
+        f"Hidden are {true:.1%} of the pairs, where {100 * share:g}% was asked for: rounded for each user{users}. "
+        f"A prior is told so with hidden={n_pairs / facts['n_train'] - 1:.3g}."
     )
 
 
