@@ -8,12 +8,15 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from matplotlib.axes import Axes
 from report_pages import Page
 
 import bayesneg as bn
 from bayesneg.errors import InputError
+from bayesneg.report import audit_plots
 from bayesneg.report.audit import render, write_audit
 from bayesneg.report.audit_rows import ONE_SEED, audited, calibration_finding, finding, hidden_note, measured
+from bayesneg.report.runs import Group
 from browser import open_without_complaint
 
 HOSTILE = """<script>alert(1)</script>"' & $x_1$ id="p" url(#a)"""
@@ -165,6 +168,18 @@ def test_a_belief_is_held_against_a_constant(records):
     one = calibration_finding(audited(with_measures(records, [("good", "brier", (constant - 0.1,))]))[0])
     assert "better than a constant: good" in one
     assert one.endswith(ONE_SEED)
+
+
+def test_the_axes_of_reliability_are_never_fitted_to_its_few_points(records, monkeypatch):
+    """matplotlib warns where the points it fits an axis to are too near each other."""
+
+    def fit_axis(axes, *bounds):
+        assert not axes.lines
+
+    monkeypatch.setattr(Axes, "set_ybound", fit_axis)
+    table = {"n": [40, 40], "called": [0.999, 0.99], "true": [40, 40]}
+    member = Group("A", (replace(records[0], epochs=[{"epoch": 1, "picked": table}]),))
+    assert audit_plots.reliability([member], "picked", prefix="p").startswith("<svg")
 
 
 def test_without_a_belief_there_is_no_section_about_it(records):

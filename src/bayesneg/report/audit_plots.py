@@ -94,6 +94,10 @@ def reliability(groups: Sequence[Group], key: str, *, prefix: str) -> str:
     """What was called a false negative with some probability, and how much of it was one; both on a log scale."""
 
     def draw(axes: Axes) -> None:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlim(FLOOR * 0.8, 1.25)  # before anything is drawn: limits are never fitted to a few equal shares
+        axes.set_ylim(FLOOR * 0.8, 1.25)
         labels = []
         for place, member in enumerate(groups):
             found = bins(member, key)
@@ -105,10 +109,6 @@ def reliability(groups: Sequence[Group], key: str, *, prefix: str) -> str:
             axes.plot(called[order], were[order], **look(place))
             last = order[-1]
             labels.append(EndLabel(called[last], were[last], member.marked_name, colour(place)))
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlim(FLOOR * 0.8, 1.25)
-        axes.set_ylim(FLOOR * 0.8, 1.25)
         axes.plot([FLOOR, 1], [FLOOR, 1], color=GREY, linestyle=":", linewidth=1.4)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(FuncFormatter(lambda share, _: f"{share:.4g}"))
