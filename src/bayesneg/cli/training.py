@@ -18,7 +18,6 @@ from bayesneg.cli.tuning import present, train_command
 from bayesneg.errors import InputError
 
 TRIALS: Final = 25  # of a search
-TUNE_BESIDE: Final = "popularity,item-knn,ease"  # what a search is held against, unless --baselines names others
 
 
 @command
@@ -160,6 +159,7 @@ def compare(
     from bayesneg.experiments.compare import compare as run_all
     from bayesneg.experiments.spec import (
         BASELINES,
+        BESIDE,
         baseline_specs,
         build_baselines,
         build_model,
@@ -178,7 +178,7 @@ def compare(
     opt.check_file(report, "--report")
     if model in BASELINES:
         raise InputError(f"model {model} samples no negatives; compare shows it with --baselines {model}")
-    named = baseline_specs(TUNE_BESIDE if tune and baselines is None else baselines or "")
+    named = baseline_specs(BESIDE if tune and baselines is None else baselines or "")
     beside = build_baselines(named)
     for_model, specs = sort_settings(settings or (), model, parse_samplers(samplers))
     for_model = with_device(for_model, model, device)

@@ -85,6 +85,7 @@ MODELS: dict[str, tuple[Callable[..., Model], type[Options], str]] = {
     "als": (MODEL_KINDS["als"], ALSOptions, "a baseline: weighted factorization, through implicit (the extra als)"),
 }
 BASELINES = ("popularity", "item-knn", "ease", "als")  # models that need no sampler
+BESIDE = "popularity,item-knn,ease"  # what a search is held against, unless other baselines are given
 DEVICES = ("auto", "cpu", "cuda")
 
 

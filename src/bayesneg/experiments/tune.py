@@ -15,7 +15,7 @@ from bayesneg.experiments.compare import compare
 from bayesneg.experiments.datasets import blind
 from bayesneg.experiments.search import Search, best_of, opened, require_optuna
 from bayesneg.experiments.search_space import Family, family, variants
-from bayesneg.experiments.spec import SamplerSpec, baseline_specs, build_baselines, labelled, parse_samplers
+from bayesneg.experiments.spec import BESIDE, SamplerSpec, baseline_specs, build_baselines, labelled, parse_samplers
 from bayesneg.interfaces import Model
 from bayesneg.models.baseline import Baseline
 from bayesneg.models.mf import MF
@@ -27,7 +27,6 @@ from bayesneg.training import fit
 
 FINAL, RESULT = "final", "tuning.json"  # in the out folder
 PLAIN: Final = SamplerSpec("rns", {})
-BESIDE: Final = "popularity,item-knn,ease"  # what a search is held against, unless other baselines are given
 
 
 def tune(
