@@ -136,16 +136,6 @@ def test_finished_runs_are_kept_and_not_trained_again(world, tmp_path):
     assert len(ledger.read(out)) == 2
 
 
-def test_a_file_changes_no_number(world, tmp_path):
-    kept, not_kept = (
-        audit(bn.hide(world, [0.2]), {"BNS": bn.BNS()}, out=out).records[0].to_dict() for out in (tmp_path / "a", None)
-    )
-    for own in (kept, not_kept):
-        for line in own["epochs"]:
-            del line["seconds"]
-    assert kept == not_kept
-
-
 def test_an_audit_from_before_a_setting_was_added_is_gone_on_with(world, tmp_path, monkeypatch):
     split, out = bn.split(world, test=0.2, seed=0), tmp_path / "audit.jsonl"
     with monkeypatch.context() as old:

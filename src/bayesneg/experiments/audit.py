@@ -132,9 +132,6 @@ def audit(
 ) -> Audit:
     """Train every sampler with every seed and look at what it picks, epoch by epoch.
 
-    Records are as ``out`` keeps them, whether there is one or not: measures of an epoch to five decimals, no intervals
-    over users.
-
     Args:
         split: one, or several by name, as :func:`hide` gives them.
         samplers: label → sampler, or a function that makes it for a split (an oracle needs the labels of its own).
@@ -171,11 +168,12 @@ def audit(
                     advance(cell.label, dict(line))
                 return replace(kept[key].record, dataset=cell.name)
             record = cell.run(model or MF(), epochs, probes, partial(_show, advance, stop, cell.label))
+            if place is None:
+                return record
             written = ledger.Entry(key, cell.facts(), record).to_line()
-            if place is not None:
-                with lock:
-                    ledger.append(place, written)
-            return ledger.Entry.from_line(written).record  # the same with a file, without, and when the audit goes on
+            with lock:
+                ledger.append(place, written)
+            return ledger.Entry.from_line(written).record  # as it will be read when the audit goes on
 
         return Audit(in_threads([partial(one, cell) for cell in cells], at_once, stop))
 
