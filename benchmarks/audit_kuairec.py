@@ -1,6 +1,6 @@
 """True false-negative rates of every sampler and prior on KuaiRec, whose small matrix is fully observed.
 
-    BAYESNEG_DATA=… python benchmarks/audit_kuairec.py [--seeds 4] [--epochs 10] [--samplers rns,bns] [--jobs 2]
+    BAYESNEG_DATA=… python benchmarks/audit_kuairec.py [--seeds 10] [--epochs 10] [--samplers rns,bns] [--jobs 2]
 
 MF at the paper's settings; of each user's positives 10, 30 or 50% are hidden. Priors that believe in a ratio of hidden
 to observed positives are shown twice: with their default, 0.25, and told the true one. Finished runs are kept in
@@ -41,7 +41,7 @@ LARGE = ("reliability", "candidates_reliability", "deciles")  # kept of the last
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--samplers", default=SAMPLERS)
     parser.add_argument("--jobs", type=int, default=None)

@@ -87,7 +87,9 @@ def _about(found: Sequence[Study]) -> str:
         "hidden labels. There is no user column, so that group priors are missing, and nobody recorded what was shown "
         "and passed over. "
         f"{run.model}, {run.epochs[-1]['epoch']} epochs, numbers of the last; seeds "
-        f"{joined(', '.join(map(str, own)) for own in seeds)}; ± is half of the 95% interval over seeds."
+        f"{joined(', '.join(map(str, own)) for own in seeds)}; ± is half of the 95% interval over seeds. The runs of "
+        "learned priors are from before the topmost pool of their calibration curve, once as small as one pair, had "
+        "got the size of the others."
     )
 
 
