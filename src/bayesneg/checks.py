@@ -36,3 +36,14 @@ def number(
 def one_of(name: str, value: Any, valid: Sequence[str]) -> None:
     if value not in valid:
         raise InputError(f"{name} must be one of {', '.join(valid)}, got {value!r}")
+
+
+def an_object(name: str, value: Any, example: str) -> None:
+    """Not the name of something, nor its class.
+
+    >>> an_object("model", "mf", "bn.MF()")
+    Traceback (most recent call last):
+    bayesneg.errors.InputError: model must be an object such as bn.MF(), got 'mf'
+    """
+    if isinstance(value, (str, type)):
+        raise InputError(f"{name} must be an object such as {example}, got {value!r}")

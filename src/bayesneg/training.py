@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from bayesneg.checks import an_object, whole
 from bayesneg.data.splits import Split
 from bayesneg.errors import DivergedError, InputError
 from bayesneg.evaluation import ranking
@@ -66,7 +67,9 @@ def fit(
         progress: a bar on a terminal's stderr (True), nothing (False), or a function called with each epoch's line.
         observer: is shown every pick and each epoch's end; what it answers joins the epoch's line.
     """
-    _check(epochs=epochs, evaluate_every=evaluate_every, checkpoint_every=checkpoint_every)
+    whole("epochs", epochs)
+    whole("evaluate_every", evaluate_every)
+    whole("checkpoint_every", checkpoint_every)
     _check_sampler(model, sampler)
     if observer is not None and isinstance(model, Baseline):
         raise InputError(f"{type(model).__name__} samples no negatives to look at; call fit without an observer")
@@ -316,17 +319,14 @@ def _selection(select: str | None, split: Split) -> Literal["last", "best"]:
 
 
 def _check_sampler(model: Model, sampler: NegativeSampler | None) -> None:
-    name = type(model).__name__
+    an_object("model", model, "bn.MF()")
+    an_object("sampler", sampler, "bn.BNS()")
     if isinstance(model, Baseline) and sampler is not None:
-        raise InputError(f"{name} samples no negatives; call fit without a sampler")
+        raise InputError(f"{type(model).__name__} samples no negatives; call fit without a sampler")
     if sampler is None and not isinstance(model, Baseline):
-        raise InputError(f"{name} is trained with sampled negatives; give fit a sampler, such as bn.BNS()")
-
-
-def _check(**numbers: int) -> None:
-    for name, value in numbers.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
+        raise InputError(
+            f"{type(model).__name__} is trained with sampled negatives; give fit a sampler, such as bn.BNS()"
+        )
 
 
 def _check_same(head: Mapping[str, Any], record: RunRecord, folder: Path) -> None:

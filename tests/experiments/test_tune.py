@@ -316,6 +316,7 @@ def test_wrong_arguments_are_named():
         ({"baselines": [bn.EASE()]}, r'baselines must be labels with baselines, as \{"EASE": bn\.EASE\(\)\}, got \['),
         ({"baselines": {"EASE": "ease"}}, r"baselines: EASE must be a model that needs no sampler, .* got 'ease'"),
         ({"baselines": {"MF": bn.MF()}}, r"baselines: MF must be a model that needs no sampler, .* got MF\("),
+        ({"model": "mf"}, r"model must be an object such as bn\.MF\(\), got 'mf'"),
         ({"model": bn.EASE()}, r'model: EASE samples no negatives; give it as a baseline, baselines=\{"EASE": …\}'),
         ({"resume": True}, r"resume needs out, the folder of the search to go on with"),
     ],

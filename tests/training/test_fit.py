@@ -480,3 +480,12 @@ def test_a_wrong_model_setting_is_refused(settings, words):
 
 def _given(train, test):
     return Split(train=train, test=replace(test, user_ids=train.user_ids, item_ids=train.item_ids))
+
+
+@pytest.mark.parametrize(
+    ("model", "sampler"), [("mf", bn.RNS()), (bn.MF, bn.RNS()), (bn.MF(), "rns"), (bn.MF(), bn.RNS)]
+)
+def test_a_name_or_a_class_is_not_taken_for_an_object(model, sampler):
+    split = bn.split(bn.synthetic(30, 40, seed=0), test=0.2, seed=0)
+    with pytest.raises(InputError, match=r"(model|sampler) must be an object such as bn\.(MF|BNS)\(\), got "):
+        bn.fit(model, split, sampler, epochs=1, progress=False)

@@ -7,7 +7,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
-from bayesneg.checks import whole
+from bayesneg.checks import an_object, whole
 from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.experiments.advice import advise
@@ -132,6 +132,7 @@ def _check_given(split: object, samplers: object, model: object, baselines: obje
     specs = isinstance(samplers, Sequence) and all(isinstance(each, SamplerSpec) for each in samplers)
     if not isinstance(samplers, str) and not specs:
         raise InputError(f'samplers must be a text as on the command line, such as "rns,dns,bns", got {samplers!r}')
+    an_object("model", model, "bn.MF()")
     if isinstance(model, Baseline):
         name = type(model).__name__
         raise InputError(f'model: {name} samples no negatives; give it as a baseline, baselines={{"{name}": …}}')
