@@ -301,14 +301,9 @@ def search(study: Study) -> list[str]:
         for one in sorted(tried(study.found, kind=kind), key=lambda one: (-len(one.runs), -one.best[0])):
             value, epoch = one.best
             is_papers = not kind and "prior" not in one.setting[0]
-            name = (
-                "the paper's BNS"
-                if is_papers
-                else f"{kind.upper()}, {text_of(one.setting)}"
-                if kind
-                else text_of(one.setting)
-            )
-            if not (kind or is_papers) and (one.setting not in study.contest.settings or one.epochs != length):
+            text = text_of(one.setting)
+            name = "the paper's BNS" if is_papers else f"{kind.upper()}, {text}" if kind else text
+            if not (is_papers or _is_of_contest(study, kind, one)):
                 name += " (not of the contest)"
             gap = None if start is None or one.setting == study.start else gain(one, start)
             shown = "" if gap is None else signed(gap, 4)
@@ -330,6 +325,13 @@ def search(study: Study) -> list[str]:
         listed = "; ".join(text for _, text in sorted(lower))
         parts.insert(0, f"Lower on validation than {text_of(study.start)} (by how much, on how many tenths): {listed}.")
     return parts
+
+
+def _is_of_contest(study: Study, kind: str, one: Tried) -> bool:
+    """Whether the plan of today names it."""
+    if kind:
+        return one.setting[1] in (study.contest.ease if kind == "ease" else plan_of(*_of(study)).als)
+    return one.setting in study.contest.settings and one.epochs == study.contest.epochs
 
 
 def gain(one: Tried, start: Tried) -> float | None:

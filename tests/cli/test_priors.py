@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import bayesneg as bn
+from bayesneg.experiments.building_priors import built_prior
 from bayesneg.sampling.priors.exposure import passed_over
 
 
@@ -146,3 +147,19 @@ def test_a_pair_that_was_chosen_once_was_not_passed_over():
         ("a", 1),
         ("b", 3),
     ]
+
+
+def test_as_much_of_the_passed_over_is_held_out_as_of_the_chosen(tmp_path):
+    data = bn.synthetic(100, 60, seed=0)
+    users, items = (axis.ravel() for axis in np.indices((100, 60)))
+    clicked = data.contains(users, items)
+    shown = tmp_path / "shown.csv"
+    rows = zip(data.user_ids[users], data.item_ids[items], clicked.astype(int), strict=True)
+    shown.write_text("user,item,clicked\n" + "".join(f"{u},{i},{c}\n" for u, i, c in rows), encoding="utf-8")
+    split = bn.split(data, test=0.25, seed=0)
+    about = {"prior": "rate", "rejected": str(shown), "chosen_column": "clicked", "seen": 0.0}
+    prior = built_prior(about, split).fit(split.train)
+    missing = ~prior.rejected.contains(users, items) & ~split.train.contains(users, items)
+    held_out = split.test.contains(users, items)
+    assert missing[held_out].all()
+    assert np.mean(missing[~clicked]) == pytest.approx(0.25, abs=0.03)

@@ -55,8 +55,8 @@ def built_prior(settings: Mapping[str, Any], split: Split) -> Prior:
 
 
 def _with_rejected(prior: Prior, settings: Mapping[str, Any], split: Split) -> Prior:
-    shown = _passed_over(settings)
     kept_back = split.held_out
+    shown = _passed_over(settings, len(kept_back) / (len(kept_back) + len(split.train)))
     if n_chosen := int(matched(shown, split.train).contains(kept_back.users, kept_back.indices).sum()):
         raise InputError(
             f"rejected={settings['rejected']} holds {n_chosen:,} pairs of the test or validation part: they were "
@@ -67,8 +67,8 @@ def _with_rejected(prior: Prior, settings: Mapping[str, Any], split: Split) -> P
     return ExposurePrior(shown, base=prior, **own)
 
 
-def _passed_over(settings: Mapping[str, Any]) -> Interactions:
-    """What the file says was shown and not chosen: all of it, or what a column says was never chosen."""
+def _passed_over(settings: Mapping[str, Any], held_out: float) -> Interactions:
+    """What was shown and not chosen: all of the file, or what a column says, and of that as much as of the chosen."""
     from bayesneg.data.load import load  # reads tables, which a bare machine cannot
 
     shown = load(settings["rejected"])
@@ -78,7 +78,7 @@ def _passed_over(settings: Mapping[str, Any]) -> Interactions:
         chosen = load(settings["rejected"], rating_column=settings["chosen_column"], min_rating=ABOVE_0)
     except BayesnegError as error:
         raise InputError(f"chosen_column={settings['chosen_column']}: {error}") from error
-    return passed_over(shown, chosen)
+    return passed_over(shown, chosen, held_out=held_out)
 
 
 def _learned(settings: Mapping[str, Any], split: Split) -> Prior:

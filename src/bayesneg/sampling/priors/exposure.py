@@ -14,6 +14,7 @@ from bayesneg.interfaces import Prior
 from bayesneg.sampling.priors.basic import as_prior, part_of, wrapped
 from bayesneg.sampling.priors.curves import with_odds
 from bayesneg.sampling.priors.rates import RatePrior
+from bayesneg.seeding import stream
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,14 @@ class ExposurePrior(Prior):
         return as_prior(self.base).uses_test_labels
 
 
-def passed_over(shown: Interactions, chosen: Interactions) -> Interactions:
-    """The pairs that were shown and never chosen."""
+def passed_over(shown: Interactions, chosen: Interactions, *, held_out: float = 0.0) -> Interactions:
+    """The pairs that were shown and never chosen, but for a random share ``held_out`` of them.
+
+    Where a share of what was chosen is held out, as much of what was not must be: otherwise nothing but test labels
+    would be missing among what was shown, and the prior would give them away.
+    """
     left = ~matched(chosen, shown).contains(shown.users, shown.indices)
+    left &= stream(0, "shown").random(len(left)) >= held_out
     return Interactions.from_numbers(
         shown.users[left], shown.indices[left], user_ids=shown.user_ids, item_ids=shown.item_ids, name=shown.name
     )
