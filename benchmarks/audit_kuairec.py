@@ -17,10 +17,10 @@ from functools import partial
 from pathlib import Path
 
 import bayesneg as bn
+from bayesneg.config.names import parse_samplers
 from bayesneg.data.load import load
 from bayesneg.data.splits import Split
 from bayesneg.experiments.audit import audit, hide
-from bayesneg.experiments.spec import parse_samplers
 from bayesneg.interfaces import NegativeSampler, Prior
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord

@@ -11,10 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from bayesneg.evaluation.calibration import EDGES
 from bayesneg.evaluation.picks import RELIABILITY
-from bayesneg.evaluation.reliability import EDGES
-from bayesneg.lab.markdown import grid
-from bayesneg.report.audit_rows import (
+from bayesneg.report.audit_page.rows import (
     BELIEF,
     MEANINGS,
     PICKS,
@@ -30,6 +29,7 @@ from bayesneg.report.audit_rows import (
 from bayesneg.report.names import NOTHING, joined, number
 from bayesneg.report.runs import Group
 from bayesneg.report.summary import Estimate, final_estimate
+from bayesneg.reproduction.markdown import grid
 from bayesneg.runs import ledger
 from bayesneg.runs.record import is_number
 from pages import HOME, keep, keep_pictures, only_check
@@ -148,10 +148,10 @@ def _text(value: Estimate) -> str:
 
 def draw(found: Sequence[Study], folder: Path) -> None:
     """Two figures of the page, as SVG."""
-    from bayesneg.report import audit_plots
+    from bayesneg.report.audit_page import plots
 
-    reliability = audit_plots.reliability(found[1].groups, RELIABILITY["picked"], prefix="reliability")
-    for name, drawing in (("across", audit_plots.across(found, prefix="across")), ("reliability", reliability)):
+    reliability = plots.reliability(found[1].groups, RELIABILITY["picked"], prefix="reliability")
+    for name, drawing in (("across", plots.across(found, prefix="across")), ("reliability", reliability)):
         (folder / f"{name}.svg").write_text(drawing + "\n", encoding="utf-8")
 
 

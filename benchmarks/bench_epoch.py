@@ -27,11 +27,11 @@ CANDIDATES, WEIGHT = 5, 5.0
 PLAIN_EXAMPLES = 4000
 CACHE_PROBE = """
 import bayesneg as bn
-from bayesneg.kernels import sequential
+from bayesneg.kernels.numba import sgd
 split = bn.split(bn.synthetic(30, 40, seed=0), test=0.2, seed=0)
 for sampler in (bn.RNS(), bn.BNS()):
     bn.fit(bn.MF(dim=2), split, sampler, epochs=1, progress=False)
-print(sum(sequential.train_block.stats.cache_misses.values()))
+print(sum(sgd.train_block.stats.cache_misses.values()))
 """
 
 

@@ -23,7 +23,7 @@ import bayesneg as bn
 from arrays import splits
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import NegativeSampler
-from bayesneg.models.torch_learner import TorchLearner
+from bayesneg.models.torch.learner import TorchLearner
 from bayesneg.seeding import stream
 from machine import write_result
 

@@ -22,9 +22,9 @@ import numpy as np
 
 import bayesneg as bn
 from bayesneg.interfaces import Batch
-from bayesneg.kernels import reference
+from bayesneg.kernels.reference import choices as reference
 from bayesneg.models.mf import MFLearner
-from bayesneg.sampling.bns import BNS
+from bayesneg.samplers.bns import BNS
 from bayesneg.seeding import stream
 from machine import write_result
 

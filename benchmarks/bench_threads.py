@@ -16,7 +16,7 @@ import numpy as np
 
 import bayesneg as bn
 from arrays import splits
-from bayesneg.evaluation.intervals import mean_interval
+from bayesneg.evaluation.statistics import mean_interval
 from bayesneg.interfaces import NegativeSampler
 from contenders import medians, our_epoch
 from machine import write_result

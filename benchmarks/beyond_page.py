@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bayesneg.evaluation.intervals import mean_interval
+from bayesneg.evaluation.statistics import mean_interval
 from bayesneg.experiments.datasets import FOLDS
-from bayesneg.lab.markdown import grid, short
-from bayesneg.lab.studies import DATASETS, MODELS
 from bayesneg.report import canvas
 from bayesneg.report.names import number, signed
 from bayesneg.report.plots import look
+from bayesneg.reproduction.markdown import grid, short
+from bayesneg.reproduction.studies import DATASETS, MODELS
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
 from beyond import CURVE, RANDOM_SAME_MODEL, SAME_MODEL, final, sizes, studied, written

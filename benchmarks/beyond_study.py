@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from bayesneg.evaluation.intervals import Difference, mean_interval, paired_difference
-from bayesneg.lab.published import published
+from bayesneg.evaluation.statistics import Difference, mean_interval, paired_difference
 from bayesneg.report.names import signed
+from bayesneg.reproduction.published import published
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord

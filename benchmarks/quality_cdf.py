@@ -15,7 +15,7 @@ import numpy as np
 
 import bayesneg as bn
 from arrays import splits
-from bayesneg.evaluation.intervals import mean_interval, paired_difference
+from bayesneg.evaluation.statistics import mean_interval, paired_difference
 from machine import write_result
 
 SAMPLERS = {

@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from bayesneg.lab.document import chapters, document
-from bayesneg.lab.reproduce import DRAWN, THEORY, draw_figure
+from bayesneg.reproduction.document import chapters, document
+from bayesneg.reproduction.reproduce import DRAWN, THEORY, draw_figure
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
 from pages import HOME, keep, keep_pictures, only_check

@@ -5,7 +5,7 @@
 
 Every number is read from the records of the reproduction (results/reproduction/ml-100k-mf.jsonl) and from
 results/bench_epoch.json, and where they exist from the result files of LightGCN (lightgcn_sections.py); the paper's are
-those of bayesneg.lab.published.
+those of bayesneg.reproduction.published.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any, Final
 import numpy as np
 
 import lightgcn_sections
-from bayesneg.evaluation.intervals import mean_interval, paired_difference
-from bayesneg.lab.published import published
-from bayesneg.lab.studies import NEAR
+from bayesneg.evaluation.statistics import mean_interval, paired_difference
+from bayesneg.reproduction.published import published
+from bayesneg.reproduction.studies import NEAR
 from bayesneg.runs import ledger
 from pages import keep, only_check
 

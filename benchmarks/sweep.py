@@ -45,7 +45,7 @@ def _names(text: str) -> list[str]:
 
 
 def _pack(given: argparse.Namespace) -> None:
-    from bayesneg.lab.reproduce import recipe_of
+    from bayesneg.reproduction.reproduce import recipe_of
 
     recipe = recipe_of(given.name).narrowed(
         datasets=given.dataset,

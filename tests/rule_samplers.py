@@ -8,7 +8,7 @@ import numpy as np
 
 import bayesneg as bn
 from bayesneg.kernels.rules import Tabled
-from bayesneg.sampling.likelihoods import Likelihood, tabled
+from bayesneg.samplers.likelihoods import Likelihood, tabled
 
 
 @dataclass(frozen=True)

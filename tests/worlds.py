@@ -53,15 +53,15 @@ def batch_of(
 
 def compiled_choice(rule, drawn, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
     """What the compiled kernel picks, and info, with a learning rate of 0, so that the scores stay what they are."""
-    from bayesneg.kernels import scoring, sequential
+    from bayesneg.kernels.numba import scoring, sgd
 
     train, vectors = batch.train, batch.scorer.embeddings()
     negatives, infos = np.empty(len(batch.users), np.int32), np.empty(len(batch.users), np.float32)
     places = scoring.places_of(train.users, train.indices, train.n_items)
     mirror = scoring.mirror_of(vectors.items, places)
-    factors = sequential.Factors(vectors.users.copy(), vectors.items.copy(), mirror)
-    sequential.train_block(
+    factors = sgd.Factors(vectors.users.copy(), vectors.items.copy(), mirror)
+    sgd.train_block(
         rule, batch.users, batch.positives, drawn, train.indptr, train.indices, factors,
-        sequential.Pace(0.0, 0.0, simultaneous=False, members=1), negatives, infos,
+        sgd.Pace(0.0, 0.0, simultaneous=False, members=1), negatives, infos,
     )  # fmt: skip
     return negatives, infos

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from bayesneg.experiments.audit import audit as audit
     from bayesneg.experiments.audit import hide as hide
     from bayesneg.experiments.compare import compare as compare
-    from bayesneg.experiments.tune import tune as tune
     from bayesneg.interfaces import NO_NEGATIVE as NO_NEGATIVE
     from bayesneg.interfaces import Batch as Batch
     from bayesneg.interfaces import NegativeSampler as NegativeSampler
@@ -36,45 +35,46 @@ if TYPE_CHECKING:
     from bayesneg.models.baselines import EASE as EASE
     from bayesneg.models.baselines import ItemKNN as ItemKNN
     from bayesneg.models.baselines import Popularity as Popularity
-    from bayesneg.models.lightgcn import LightGCN as LightGCN
-    from bayesneg.models.lightgcn import TorchMF as TorchMF
     from bayesneg.models.mf import MF as MF
-    from bayesneg.models.own import TorchModel as TorchModel
-    from bayesneg.report.audit import write_audit as write_audit
+    from bayesneg.models.torch.custom import TorchModel as TorchModel
+    from bayesneg.models.torch.lightgcn import LightGCN as LightGCN
+    from bayesneg.models.torch.lightgcn import TorchMF as TorchMF
+    from bayesneg.report.audit_page.page import write_audit as write_audit
     from bayesneg.report.html import write_report as write_report
     from bayesneg.runs.run import Run as Run
     from bayesneg.runs.run import load_run as load_run
-    from bayesneg.sampling.aobpr import AOBPR as AOBPR
-    from bayesneg.sampling.bns import BNS as BNS
-    from bayesneg.sampling.bns import Posterior as Posterior
-    from bayesneg.sampling.candidates import UniformDraw as UniformDraw
-    from bayesneg.sampling.dns import DNS as DNS
-    from bayesneg.sampling.likelihoods import EmpiricalLikelihood as EmpiricalLikelihood
-    from bayesneg.sampling.likelihoods import FlatLikelihood as FlatLikelihood
-    from bayesneg.sampling.likelihoods import MixtureLikelihood as MixtureLikelihood
-    from bayesneg.sampling.likelihoods import PaperLikelihood as PaperLikelihood
-    from bayesneg.sampling.priors import FlatPrior as FlatPrior
-    from bayesneg.sampling.priors import FunctionPrior as FunctionPrior
-    from bayesneg.sampling.priors import GroupPrior as GroupPrior
-    from bayesneg.sampling.priors import ItemPrior as ItemPrior
-    from bayesneg.sampling.priors import OraclePrior as OraclePrior
-    from bayesneg.sampling.priors import PopularityPrior as PopularityPrior
-    from bayesneg.sampling.priors.combined import CombinedPrior as CombinedPrior
-    from bayesneg.sampling.priors.combined import ScaledPrior as ScaledPrior
-    from bayesneg.sampling.priors.exposure import ExposurePrior as ExposurePrior
-    from bayesneg.sampling.priors.learned import LearnedPrior as LearnedPrior
-    from bayesneg.sampling.priors.rates import RatePrior as RatePrior
-    from bayesneg.sampling.priors.rates import SmoothedGroupPrior as SmoothedGroupPrior
-    from bayesneg.sampling.priors.reliability import Calibration as Calibration
-    from bayesneg.sampling.priors.reliability import calibration_of as calibration_of
-    from bayesneg.sampling.refreshing import Refresh as Refresh
-    from bayesneg.sampling.schedules import LinearDecay as LinearDecay
-    from bayesneg.sampling.schedules import WarmStart as WarmStart
-    from bayesneg.sampling.self_prior import SelfPrior as SelfPrior
-    from bayesneg.sampling.srns import SRNS as SRNS
-    from bayesneg.sampling.static import PNS as PNS
-    from bayesneg.sampling.static import RNS as RNS
+    from bayesneg.samplers.aobpr import AOBPR as AOBPR
+    from bayesneg.samplers.bns import BNS as BNS
+    from bayesneg.samplers.bns import Posterior as Posterior
+    from bayesneg.samplers.candidates import UniformDraw as UniformDraw
+    from bayesneg.samplers.dns import DNS as DNS
+    from bayesneg.samplers.likelihoods import EmpiricalLikelihood as EmpiricalLikelihood
+    from bayesneg.samplers.likelihoods import FlatLikelihood as FlatLikelihood
+    from bayesneg.samplers.likelihoods import MixtureLikelihood as MixtureLikelihood
+    from bayesneg.samplers.likelihoods import PaperLikelihood as PaperLikelihood
+    from bayesneg.samplers.priors import FlatPrior as FlatPrior
+    from bayesneg.samplers.priors import FunctionPrior as FunctionPrior
+    from bayesneg.samplers.priors import GroupPrior as GroupPrior
+    from bayesneg.samplers.priors import ItemPrior as ItemPrior
+    from bayesneg.samplers.priors import OraclePrior as OraclePrior
+    from bayesneg.samplers.priors import PopularityPrior as PopularityPrior
+    from bayesneg.samplers.priors.calibration import Calibration as Calibration
+    from bayesneg.samplers.priors.calibration import calibration_of as calibration_of
+    from bayesneg.samplers.priors.combined import CombinedPrior as CombinedPrior
+    from bayesneg.samplers.priors.combined import ScaledPrior as ScaledPrior
+    from bayesneg.samplers.priors.exposure import ExposurePrior as ExposurePrior
+    from bayesneg.samplers.priors.learned import LearnedPrior as LearnedPrior
+    from bayesneg.samplers.priors.rates import RatePrior as RatePrior
+    from bayesneg.samplers.priors.rates import SmoothedGroupPrior as SmoothedGroupPrior
+    from bayesneg.samplers.priors.self_estimated import SelfPrior as SelfPrior
+    from bayesneg.samplers.refresh import Refresh as Refresh
+    from bayesneg.samplers.schedules import LinearDecay as LinearDecay
+    from bayesneg.samplers.schedules import WarmStart as WarmStart
+    from bayesneg.samplers.srns import SRNS as SRNS
+    from bayesneg.samplers.static import PNS as PNS
+    from bayesneg.samplers.static import RNS as RNS
     from bayesneg.training import fit as fit
+    from bayesneg.tuning.tune import tune as tune
 
 __version__ = "0.1.0"
 
@@ -90,27 +90,27 @@ _HOMES = {
     "bayesneg.evaluation.ranking": ("evaluate",),
     "bayesneg.experiments.audit": ("Audit", "audit", "hide"),
     "bayesneg.experiments.compare": ("compare",),
-    "bayesneg.experiments.tune": ("tune",),
+    "bayesneg.tuning.tune": ("tune",),
     "bayesneg.interfaces": ("NO_NEGATIVE", "Batch", "NegativeSampler", "Observer", "Prior"),
     "bayesneg.models.baseline": ("Baseline",),
     "bayesneg.models.baselines": ("ALS", "EASE", "ItemKNN", "Popularity"),
-    "bayesneg.models.lightgcn": ("LightGCN", "TorchMF"),
+    "bayesneg.models.torch.lightgcn": ("LightGCN", "TorchMF"),
     "bayesneg.models.mf": ("MF",),
-    "bayesneg.models.own": ("TorchModel",),
-    "bayesneg.report.audit": ("write_audit",),
+    "bayesneg.models.torch.custom": ("TorchModel",),
+    "bayesneg.report.audit_page.page": ("write_audit",),
     "bayesneg.report.html": ("write_report",),
     "bayesneg.runs.run": ("Run", "load_run"),
-    "bayesneg.sampling.aobpr": ("AOBPR",),
-    "bayesneg.sampling.bns": ("BNS", "Posterior"),
-    "bayesneg.sampling.candidates": ("UniformDraw",),
-    "bayesneg.sampling.dns": ("DNS",),
-    "bayesneg.sampling.likelihoods": (
+    "bayesneg.samplers.aobpr": ("AOBPR",),
+    "bayesneg.samplers.bns": ("BNS", "Posterior"),
+    "bayesneg.samplers.candidates": ("UniformDraw",),
+    "bayesneg.samplers.dns": ("DNS",),
+    "bayesneg.samplers.likelihoods": (
         "EmpiricalLikelihood",
         "FlatLikelihood",
         "MixtureLikelihood",
         "PaperLikelihood",
     ),
-    "bayesneg.sampling.priors": (
+    "bayesneg.samplers.priors": (
         "FlatPrior",
         "FunctionPrior",
         "GroupPrior",
@@ -118,16 +118,16 @@ _HOMES = {
         "OraclePrior",
         "PopularityPrior",
     ),
-    "bayesneg.sampling.priors.combined": ("CombinedPrior", "ScaledPrior"),
-    "bayesneg.sampling.priors.exposure": ("ExposurePrior",),
-    "bayesneg.sampling.priors.learned": ("LearnedPrior",),
-    "bayesneg.sampling.priors.rates": ("RatePrior", "SmoothedGroupPrior"),
-    "bayesneg.sampling.priors.reliability": ("Calibration", "calibration_of"),
-    "bayesneg.sampling.refreshing": ("Refresh",),
-    "bayesneg.sampling.schedules": ("LinearDecay", "WarmStart"),
-    "bayesneg.sampling.self_prior": ("SelfPrior",),
-    "bayesneg.sampling.srns": ("SRNS",),
-    "bayesneg.sampling.static": ("PNS", "RNS"),
+    "bayesneg.samplers.priors.combined": ("CombinedPrior", "ScaledPrior"),
+    "bayesneg.samplers.priors.exposure": ("ExposurePrior",),
+    "bayesneg.samplers.priors.learned": ("LearnedPrior",),
+    "bayesneg.samplers.priors.rates": ("RatePrior", "SmoothedGroupPrior"),
+    "bayesneg.samplers.priors.calibration": ("Calibration", "calibration_of"),
+    "bayesneg.samplers.refresh": ("Refresh",),
+    "bayesneg.samplers.schedules": ("LinearDecay", "WarmStart"),
+    "bayesneg.samplers.priors.self_estimated": ("SelfPrior",),
+    "bayesneg.samplers.srns": ("SRNS",),
+    "bayesneg.samplers.static": ("PNS", "RNS"),
     "bayesneg.training": ("fit",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

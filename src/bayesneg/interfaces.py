@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from bayesneg.data.interactions import Interactions
-from bayesneg.kernels import reference
+from bayesneg.kernels.reference import choices as reference
 from bayesneg.kernels.rules import Draws, Rule
 
 NO_NEGATIVE = -1  # in the place of an item: this example has no negative and is skipped

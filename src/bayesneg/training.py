@@ -22,7 +22,7 @@ from bayesneg.evaluation import ranking
 from bayesneg.evaluation.sampling_quality import SamplingQuality
 from bayesneg.interfaces import Learner, Model, NegativeSampler, Observer
 from bayesneg.models.baseline import Baseline, NoSampler
-from bayesneg.models.torch_settings import TorchSettings, require_torch
+from bayesneg.models.torch.settings import TorchSettings, require_torch
 from bayesneg.progress import epoch_bar
 from bayesneg.runs import folder as files
 from bayesneg.runs.record import RunRecord, comparable, data_facts, describe, jsonable, settings_text, versions
@@ -301,7 +301,7 @@ def _gpu(model: Model) -> str:
     if not isinstance(model, TorchSettings):
         return ""
     require_torch(type(model).__name__)
-    from bayesneg.models.torch_device import device_name
+    from bayesneg.models.torch.device import device_name
 
     return device_name(model.device)
 

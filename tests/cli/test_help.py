@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from bayesneg.experiments.spec import MODELS, SAMPLERS
+from bayesneg.config.names import MODELS, SAMPLERS
 
 COMMANDS = [
     ["train"],

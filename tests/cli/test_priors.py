@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import bayesneg as bn
-from bayesneg.experiments.building_priors import built_prior
-from bayesneg.sampling.priors.exposure import passed_over
+from bayesneg.config.build_priors import built_prior
+from bayesneg.samplers.priors.exposure import passed_over
 
 
 @pytest.mark.parametrize("prior", ["rate", "learned", "learned+rate"])
@@ -93,7 +93,7 @@ def test_the_self_estimated_prior_is_judged_after_a_model_has_trained_with_it(ba
     found = bayesneg("priors", ratings, "--priors", "flat,self:hidden=0.25", "--json").json["priors"]
     assert found["self (hidden=0.25)"]["skill"] > found["flat"]["skill"]
     assert len(found["self (hidden=0.25)"]["bins"]) > 1
-    monkeypatch.setattr("bayesneg.experiments.judging_priors.EPOCHS", 0)
+    monkeypatch.setattr("bayesneg.experiments.prior_calibration.EPOCHS", 0)
     untrained = bayesneg("priors", ratings, "--priors", "self:hidden=0.25", "--json").json["priors"]
     assert untrained["self (hidden=0.25)"]["brier"] != found["self (hidden=0.25)"]["brier"]
 

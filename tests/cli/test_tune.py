@@ -15,8 +15,8 @@ import pytest
 
 import bayesneg as bn
 from bayesneg.cli.options import Reading, Splitting
-from bayesneg.cli.tuning import train_command
-from bayesneg.experiments import tune
+from bayesneg.cli.tune import train_command
+from bayesneg.tuning import tune
 
 pytest.importorskip("optuna", reason="optuna is not installed (the extra 'tune')")
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from bayesneg.errors import InputError
-from bayesneg.evaluation import intervals
-from bayesneg.evaluation.intervals import mean_interval, paired_difference
+from bayesneg.evaluation import statistics
+from bayesneg.evaluation.statistics import mean_interval, paired_difference
 
 NUMBERS = st.floats(-100, 100, allow_nan=False, width=32)
 
 
 def test_examples_in_the_docstrings_hold():
-    result = doctest.testmod(intervals)
+    result = doctest.testmod(statistics)
     assert result.attempted >= 4
     assert result.failed == 0
 

@@ -11,9 +11,9 @@ import bayesneg as bn
 from bayesneg.data.readers.kuairec import FullyObserved
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
+from bayesneg.evaluation.calibration import EDGES, Reliability, pooled
 from bayesneg.evaluation.cohorts import cohort_of
 from bayesneg.evaluation.picks import PickObserver, hardness
-from bayesneg.evaluation.reliability import EDGES, Reliability, pooled
 from bayesneg.interfaces import Sampled
 from bayesneg.seeding import stream
 from worlds import batch_of, fixed_scorer, interactions, random_interactions

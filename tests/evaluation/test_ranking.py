@@ -11,13 +11,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from bayesneg.data import lookup
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
+from bayesneg.evaluation import _judge as kernels
 from bayesneg.evaluation import ranking
 from bayesneg.evaluation.ranking import evaluate, recommend
-from bayesneg.kernels import labels
-from bayesneg.kernels import ranking as kernels
 
 
 class TableScorer:
@@ -417,5 +417,5 @@ def test_a_test_item_that_is_masked_is_excluded_once():
 def test_label_kernels_agree_with_sets(rows):
     data = interactions([sorted(row) for row in rows], 12)
     users, items = np.repeat(np.arange(len(rows)), 13), np.tile(np.arange(-1, 12), len(rows))
-    found = labels.contains(data.indptr, data.indices, users, items)
+    found = lookup.contains(data.indptr, data.indices, users, items)
     assert found.tolist() == [item in rows[user] for user, item in zip(users, items, strict=True)]

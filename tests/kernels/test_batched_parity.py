@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 import bayesneg as bn
-from bayesneg.kernels import reference
+from bayesneg.kernels.reference import choices as reference
 from bayesneg.seeding import stream
 from rule_samplers import SAMPLERS
 from worlds import batch_of, exact_scorer, random_interactions
 
 torch = pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
 
-from bayesneg.kernels import batched  # noqa: E402
-from bayesneg.kernels.batched_rules import DrawTensors, Examples, choose_batch  # noqa: E402
-from bayesneg.models.torch_state import FromScores, FromVectors  # noqa: E402
-from bayesneg.models.torch_steps import TorchSteps, first_of_its_user, highest_rank, on_device  # noqa: E402
+from bayesneg.kernels.torch import choices as batched  # noqa: E402
+from bayesneg.kernels.torch.dispatch import DrawTensors, Examples, choose_batch  # noqa: E402
+from bayesneg.models.torch.state import FromScores, FromVectors  # noqa: E402
+from bayesneg.models.torch.steps import TorchSteps, first_of_its_user, highest_rank, on_device  # noqa: E402
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 

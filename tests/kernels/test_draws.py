@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayesneg as bn
-from bayesneg.kernels import draws, observed, reference_draws, streams
-from bayesneg.kernels.reference_draws import numbers_of
+from bayesneg.kernels.numba import draws, observed
+from bayesneg.kernels.numba import rng as streams
+from bayesneg.kernels.reference import draws as reference_draws
+from bayesneg.kernels.reference.draws import numbers_of
 from worlds import batch_of, exact_scorer, interactions, random_interactions
 
 

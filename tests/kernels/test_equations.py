@@ -11,8 +11,8 @@ import math
 import numpy as np
 import pytest
 
-from bayesneg.kernels import reference as ref
 from bayesneg.kernels import rules
+from bayesneg.kernels.reference import choices as ref
 
 
 def as_published(counts, p):

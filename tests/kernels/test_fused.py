@@ -14,9 +14,10 @@ if find_spec("triton") is None:
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
-from bayesneg.kernels import batched, fused  # noqa: E402
-from bayesneg.kernels.reference import list_sizes  # noqa: E402
+from bayesneg.kernels import triton  # noqa: E402
+from bayesneg.kernels.reference.choices import list_sizes  # noqa: E402
 from bayesneg.kernels.rules import ALL, CATALOGUE, UNOBSERVED, AsCounted, OfMixture  # noqa: E402
+from bayesneg.kernels.torch import choices as batched  # noqa: E402
 from rule_samplers import Bent  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -64,7 +65,7 @@ def test_the_choice_by_posterior(m, n_items, over, likelihood, risky, steps):
     wide = torch.full((B, m + 3), -7)  # columns of a wider tensor, as a step has them
     wide[:, 0], wide[:, 1], wide[:, 3:] = positives, sizes, candidates
     wide = there(wide)
-    chosen = fused.choose_by_posterior(
+    chosen = triton.choose_by_posterior(
         there(scores), wide[:, 0], there(starts), there(counts), there(rows), wide[:, 3:], wide[:, 1], there(priors),
         there(weight) if risky else None, over=over, likelihood=type(likelihood)(*map(there, likelihood)),
     )  # fmt: skip
@@ -80,14 +81,14 @@ def test_gradients_of_the_loss(strength, d):
     negatives = torch.randint(-1, 9, (50,), generator=random)
     given = (users, items, which, positives, negatives)
     expected = batched.bpr_gradients(*given, strength)
-    found = fused.bpr_gradients(*(tensor.to(DEVICE) for tensor in given), strength)
+    found = triton.bpr_gradients(*(tensor.to(DEVICE) for tensor in given), strength)
     for one, two in zip(found, expected, strict=True):
         torch.testing.assert_close(one.cpu(), two, atol=1e-6, rtol=1e-5)
 
 
 def test_a_batch_without_any_negative_has_no_gradient():
     vectors, nobody = torch.randn(4, 3, device=DEVICE), torch.zeros(5, dtype=torch.int64, device=DEVICE)
-    for kernels in (batched, fused):
+    for kernels in (batched, triton):
         for tensor in kernels.bpr_gradients(vectors, vectors, nobody, nobody, nobody - 1, 0.1):
             assert not tensor.any()
 
@@ -102,7 +103,7 @@ def test_a_step_of_adam_is_torch_s(decay):
     for step in range(1, 6):
         expected.grad = torch.randn(3000, generator=random)
         adam.step()
-        fused.adam_step(
+        triton.adam_step(
             parameter, expected.grad.to(DEVICE), mean, square, torch.tensor(float(step), device=DEVICE),
             torch.tensor(0.05, device=DEVICE), betas=(0.9, 0.999), epsilon=1e-8, decay=decay,
         )  # fmt: skip

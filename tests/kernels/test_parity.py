@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from numba import njit
 
 import bayesneg as bn
-from bayesneg.kernels import binning, choices, reference, scoring, sequential, sweeping
+from bayesneg.kernels.numba import binning, choices, early_stop, scoring, sgd
+from bayesneg.kernels.reference import choices as reference
 from bayesneg.kernels.rules import UNOBSERVED, AsCounted, Draws, LeastRisk, OfMixture
 from bayesneg.models import mf
 from bayesneg.models.embedding import EmbeddingScorer
 from bayesneg.models.mf import MFLearner
-from bayesneg.sampling.likelihoods import tabled
+from bayesneg.samplers.likelihoods import tabled
 from bayesneg.seeding import stream
 from rule_samplers import SAMPLERS as COUNTED
 from rule_samplers import SUMMARISED, Bent
@@ -103,8 +104,8 @@ def test_step_follows_the_gradient_written_out_by_hand():
     new_w = w + 0.1 * (gradient * (h_i - h_j) - 0.2 * w)
     for simultaneous, along in ((False, new_w), (True, w)):
         own = [v.copy() for v in (w, h_i, h_j)]
-        pace = sequential.Pace(0.1, 0.2, simultaneous, members=1)
-        assert sequential.step(*own, pace) == pytest.approx(gradient, rel=1e-6)
+        pace = sgd.Pace(0.1, 0.2, simultaneous, members=1)
+        assert sgd.step(*own, pace) == pytest.approx(gradient, rel=1e-6)
         np.testing.assert_allclose(own[0], new_w, rtol=1e-6)
         np.testing.assert_allclose(own[1], h_i + 0.1 * (gradient * along - 0.2 * h_i), rtol=1e-6)
         np.testing.assert_allclose(own[2], h_j + 0.1 * (-gradient * along - 0.2 * h_j), rtol=1e-6)
@@ -257,13 +258,13 @@ def among_many(x, places, x_positive, n, p, rule):
 def early_proofs(rule, drawn, batch) -> int:
     train, vectors = batch.train, batch.scorer.embeddings()
     mirror = scoring.mirror_of(vectors.items, scoring.places_of(train.users, train.indices, train.n_items))
-    factors = sequential.Factors(vectors.users, vectors.items, mirror)
+    factors = sgd.Factors(vectors.users, vectors.items, mirror)
     x = np.empty(train.n_items + scoring.TILE, np.float32)
     found = 0
     for b, (user, positive) in enumerate(zip(batch.users, batch.positives, strict=True)):
-        example = sequential.Example(b, user, positive, train.indptr[user], train.indptr[user + 1], True)
-        promising = sweeping.most_promising(drawn.candidates[b], drawn.priors[b], rule, example, factors, x)
-        found += sweeping.sweep(promising, rule.over, example, factors, x)
+        example = sgd.Example(b, user, positive, train.indptr[user], train.indptr[user + 1], True)
+        promising = early_stop.most_promising(drawn.candidates[b], drawn.priors[b], rule, example, factors, x)
+        found += early_stop.sweep(promising, rule.over, example, factors, x)
     return found
 
 

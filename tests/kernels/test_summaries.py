@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayesneg.kernels import reference, summaries
+from bayesneg.kernels.numba import summaries
+from bayesneg.kernels.reference import choices as reference
 from worlds import interactions, random_interactions
 
 

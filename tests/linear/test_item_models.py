@@ -125,7 +125,7 @@ def test_a_form_that_is_asked_for_is_taken(train, monkeypatch):
 
 def test_mirrored_blocks_are_the_whole(train, monkeypatch):
     whole = dense_ease(train, l2=3.0)
-    monkeypatch.setattr("bayesneg.kernels.inverting.BLOCK", 7)
+    monkeypatch.setattr("bayesneg.linear.inverse.BLOCK", 7)
     np.testing.assert_array_equal(dense_ease(train, l2=3.0).weights, whole.weights)
 
 
@@ -149,7 +149,7 @@ def test_a_gpu_without_room_leaves_it_to_the_cpu(train, monkeypatch):
 def test_a_gpu_solves_the_same(train, monkeypatch):
     exact = dense_ease(train, l2=3.0).weights
     monkeypatch.setattr("bayesneg.linear.ease.DENSE_ITEMS", 10)
-    monkeypatch.setattr("bayesneg.kernels.inverting._by_lapack", None)  # not to be asked
+    monkeypatch.setattr("bayesneg.linear.inverse._by_lapack", None)  # not to be asked
     np.testing.assert_allclose(dense_ease(train, l2=3.0).weights, exact, atol=1e-5)
 
 

@@ -13,9 +13,9 @@ from report_pages import Page
 
 import bayesneg as bn
 from bayesneg.errors import InputError
-from bayesneg.report import audit_plots
-from bayesneg.report.audit import render, write_audit
-from bayesneg.report.audit_rows import ONE_SEED, audited, calibration_finding, finding, hidden_note, measured
+from bayesneg.report.audit_page import plots
+from bayesneg.report.audit_page.page import render, write_audit
+from bayesneg.report.audit_page.rows import ONE_SEED, audited, calibration_finding, finding, hidden_note, measured
 from bayesneg.report.runs import Group
 from browser import open_without_complaint
 
@@ -179,7 +179,7 @@ def test_the_axes_of_reliability_are_never_fitted_to_its_few_points(records, mon
     monkeypatch.setattr(Axes, "set_ybound", fit_axis)
     table = {"n": [40, 40], "called": [0.999, 0.99], "true": [40, 40]}
     member = Group("A", (replace(records[0], epochs=[{"epoch": 1, "picked": table}]),))
-    assert audit_plots.reliability([member], "picked", prefix="p").startswith("<svg")
+    assert plots.reliability([member], "picked", prefix="p").startswith("<svg")
 
 
 def test_without_a_belief_there_is_no_section_about_it(records):
@@ -199,7 +199,7 @@ def test_a_page_needs_a_run_and_a_file(records, tmp_path):
 
 
 def test_importing_the_page_does_not_import_matplotlib():
-    code = "import sys, bayesneg.report.audit; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys, bayesneg.report.audit_page.page; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -8,11 +8,11 @@ import pytest
 from report_runs import three_samplers
 
 import bayesneg as bn
-from bayesneg.evaluation.intervals import Difference
+from bayesneg.evaluation.statistics import Difference
 from bayesneg.report.html import render
-from bayesneg.report.tuning import tuning_sections
+from bayesneg.report.search import tuning_sections
 from bayesneg.runs.pairing import Paired
-from bayesneg.runs.tuning import Advice, Evidence, Trial, Tuning
+from bayesneg.runs.tuning_result import Advice, Evidence, Trial, Tuning
 
 
 def trial(number: int, label: str, state: str = "complete", curve: dict[int, float] | None = None, why: str = ""):

@@ -14,12 +14,12 @@ import typer
 from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
 from bayesneg.cli.output import say, show_json, show_table
-from bayesneg.cli.tables import mean_text
+from bayesneg.cli.show import mean_text
 from bayesneg.errors import InputError
 
 if TYPE_CHECKING:
     from bayesneg.data.splits import Split
-    from bayesneg.report.audit_rows import Study
+    from bayesneg.report.audit_page.rows import Study
     from bayesneg.runs.record import RunRecord
 
 # what fits a narrow terminal, with its interval or without; the page has every interval
@@ -131,10 +131,10 @@ def audit(
       bayesneg audit kuairec --hide 0.1,0.3,0.5 --out kuairec.jsonl
       bayesneg audit clicks.csv --samplers my.py:Mine,bns:prior=my.py:Prior
     """
+    from bayesneg.config.names import BASELINES, build_model, parse_samplers, sort_settings, with_device
     from bayesneg.experiments.audit import audit as run_all
-    from bayesneg.experiments.spec import BASELINES, build_model, parse_samplers, sort_settings, with_device
-    from bayesneg.report.audit import write_audit
-    from bayesneg.report.audit_rows import summary
+    from bayesneg.report.audit_page.page import write_audit
+    from bayesneg.report.audit_page.rows import summary
 
     if resume and out is None:
         raise InputError("--resume needs --out, the file of the runs to go on with")
@@ -180,7 +180,7 @@ def audit(
 
 def show_audit(records: Sequence[RunRecord]) -> None:
     """Two tables for each split, what is picked and what is believed of it, and one across the splits."""
-    from bayesneg.report.audit_rows import audited, caution, finding, hidden_note
+    from bayesneg.report.audit_page.rows import audited, caution, finding, hidden_note
 
     found = audited(records)
     for study in found:
@@ -196,7 +196,7 @@ def show_audit(records: Sequence[RunRecord]) -> None:
 
 
 def _show_picks(study: Study) -> None:
-    from bayesneg.report.audit_rows import UNIFORM, measured
+    from bayesneg.report.audit_page.rows import UNIFORM, measured
     from bayesneg.report.names import number
 
     rows = [
@@ -213,7 +213,7 @@ def _show_picks(study: Study) -> None:
 
 
 def _show_beliefs(study: Study) -> None:
-    from bayesneg.report.audit_rows import measured
+    from bayesneg.report.audit_page.rows import measured
     from bayesneg.report.names import number
 
     rows = []
@@ -225,7 +225,7 @@ def _show_beliefs(study: Study) -> None:
 
 
 def _show_across(found: Sequence[Study]) -> None:
-    from bayesneg.report.audit_rows import UNIFORM, measured, short_names
+    from bayesneg.report.audit_page.rows import UNIFORM, measured, short_names
     from bayesneg.report.names import number
 
     rows = [

@@ -35,8 +35,8 @@ def priors(
     Example:
       bayesneg priors ml-100k --priors popularity,rate,learned,learned:hidden=0.25
     """
-    from bayesneg.experiments.judging_priors import judged_priors
-    from bayesneg.experiments.spec import parse_priors
+    from bayesneg.config.names import parse_priors
+    from bayesneg.experiments.prior_calibration import judged_priors
 
     parse_priors(priors)  # before any data is read
     split = splitting.split(reading)

@@ -13,8 +13,8 @@ from bayesneg.cli.output import counted, say, show_json, show_table
 from bayesneg.errors import InputError
 
 if TYPE_CHECKING:
-    from bayesneg.lab.reproduce import Result
-    from bayesneg.lab.studies import Study
+    from bayesneg.reproduction.reproduce import Result
+    from bayesneg.reproduction.studies import Study
 
 NARROWING = "Less than the whole experiment"
 SHOWN = ("ndcg@5", "ndcg@10", "ndcg@20")  # what fits a terminal; the files have every metric
@@ -61,7 +61,7 @@ def reproduce(
       bayesneg reproduce fig4
     """
     from bayesneg.experiments.datasets import Source
-    from bayesneg.lab.reproduce import reproduce as run
+    from bayesneg.reproduction.reproduce import reproduce as run
 
     for option, value in (("--seeds", seeds), ("--epochs", epochs), ("--jobs", jobs)):
         if value is not None and value < 1:
@@ -100,8 +100,8 @@ def reproduce(
 
 
 def _show(study: Study) -> None:
-    from bayesneg.lab.markdown import MARK, about, gap, here
     from bayesneg.report.names import number
+    from bayesneg.reproduction.markdown import MARK, about, gap, here
 
     has_paper = any(line.compared for line in study.lines)
     heads = [head for key in SHOWN for head in ((key, "paper", "difference") if has_paper else (key,))]

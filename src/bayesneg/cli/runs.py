@@ -9,7 +9,7 @@ import typer
 
 from bayesneg.cli import options as opt
 from bayesneg.cli.output import counted, say, show_json, show_table
-from bayesneg.cli.tables import show_report
+from bayesneg.cli.show import show_report
 from bayesneg.errors import InputError
 from bayesneg.report.names import number
 

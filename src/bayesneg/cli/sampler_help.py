@@ -18,7 +18,7 @@ class WithSamplers(TyperCommand):
 
 
 def sampler_help() -> str:
-    from bayesneg.experiments.listing import model_lines, sampler_lines, setting_lines
+    from bayesneg.config.listing import model_lines, sampler_lines, setting_lines
 
     own = ("file.py:Class", "a sampler of your own, a subclass of bayesneg.NegativeSampler; its arguments are settings")
     return "\n\n".join(

@@ -16,7 +16,7 @@ import numpy as np
 from bayesneg.errors import DataError, InputError
 
 if TYPE_CHECKING:
-    from bayesneg.kernels.observed import Observed
+    from bayesneg.kernels.numba.observed import Observed
 
 
 class Truth(Protocol):
@@ -155,7 +155,7 @@ class Interactions:
     @cached_property
     def observed(self) -> Observed:
         """The pairs as compiled draws look them up; two bytes each beside the rows."""
-        from bayesneg.kernels.observed import observed_pairs
+        from bayesneg.kernels.numba.observed import observed_pairs
 
         return observed_pairs(self.indptr, self.indices, self.n_items)
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from bayesneg.checks import whole
 from bayesneg.errors import InputError
+from bayesneg.evaluation.calibration import Reliability
 from bayesneg.evaluation.cohorts import COHORTS, cohort_of
-from bayesneg.evaluation.reliability import Reliability
 from bayesneg.interfaces import NO_NEGATIVE, Batch, NegativeSampler, Sampled, Scorer
-from bayesneg.kernels import draws
-from bayesneg.kernels.standing import counted_below, observed_mask
+from bayesneg.kernels.numba import draws
+from bayesneg.kernels.reference.ranks import counted_below, observed_mask
 from bayesneg.seeding import seed_from, stream
 
 if TYPE_CHECKING:

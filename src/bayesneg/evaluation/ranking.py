@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from bayesneg.errors import InputError
+from bayesneg.evaluation import _judge as kernels
 from bayesneg.evaluation.metrics import auc, average_precision, hit, mrr, ndcg, popularity, precision, recall
 from bayesneg.evaluation.results import Report
-from bayesneg.kernels import ranking as kernels
 
 if TYPE_CHECKING:
     from bayesneg.data.interactions import Interactions

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesneg.errors import InputError
-from bayesneg.evaluation.intervals import mean_interval
+from bayesneg.evaluation.statistics import mean_interval
 
 if TYPE_CHECKING:
     import polars as pl

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from bayesneg.data import lookup
 from bayesneg.interfaces import NO_NEGATIVE, Sampled
-from bayesneg.kernels import draws, labels
+from bayesneg.kernels.numba import draws
 from bayesneg.seeding import seed_from, stream
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class Tally:
 
 
 def _contains(data: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-    return labels.contains(data.indptr, data.indices, users.astype(np.int64), items.astype(np.int64))
+    return lookup.contains(data.indptr, data.indices, users.astype(np.int64), items.astype(np.int64))
 
 
 def _expected_tnr(train: Interactions, n_false: np.ndarray) -> float:

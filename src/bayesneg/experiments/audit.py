@@ -19,8 +19,8 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.data.splits import split as split_data
 from bayesneg.errors import BayesnegError, InputError
+from bayesneg.evaluation.calibration import EDGES
 from bayesneg.evaluation.picks import RELIABILITY, PickObserver
-from bayesneg.evaluation.reliability import EDGES
 from bayesneg.experiments.threads import chosen_seeds, in_threads, runs_at_once
 from bayesneg.interfaces import Model, NegativeSampler
 from bayesneg.models.mf import MF

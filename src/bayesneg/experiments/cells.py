@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from bayesneg.config.build import MODEL_KINDS, build_sampler
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
-from bayesneg.experiments.building import MODEL_KINDS, build_sampler
 from bayesneg.experiments.watching import Watched
 from bayesneg.interfaces import RuleSampler
 from bayesneg.runs.record import RunRecord, describe

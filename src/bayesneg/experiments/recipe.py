@@ -26,11 +26,11 @@ from typing import Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from bayesneg.config.names import BASELINES, MODELS, SAMPLERS, SamplerSpec
+from bayesneg.config.settings import Options, Settings, check_known
+from bayesneg.config.settings import checked as checked_settings
 from bayesneg.errors import InputError
 from bayesneg.experiments.cells import Cell, View
-from bayesneg.experiments.settings import Options, Settings, check_known
-from bayesneg.experiments.settings import checked as checked_settings
-from bayesneg.experiments.spec import BASELINES, MODELS, SAMPLERS, SamplerSpec
 
 TRAINED: Final = tuple(name for name in MODELS if name not in BASELINES)  # the models that a sampler is for
 

@@ -9,7 +9,7 @@ from threading import Event
 from typing import TypeVar
 
 from bayesneg.errors import InputError
-from bayesneg.models.torch_settings import TorchSettings, require_torch
+from bayesneg.models.torch.settings import TorchSettings, require_torch
 
 Done = TypeVar("Done")
 
@@ -28,7 +28,7 @@ def runs_at_once(model: object, jobs: int | None) -> int:
     """How many runs share the machine; a GPU records the steps of one run at a time."""
     if isinstance(model, TorchSettings):
         require_torch(type(model).__name__)
-        from bayesneg.models.torch_device import pick_device
+        from bayesneg.models.torch.device import pick_device
 
         if pick_device(model.device).type == "cuda":
             if jobs is not None and jobs > 1:

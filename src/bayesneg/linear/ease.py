@@ -16,7 +16,7 @@ import numpy as np
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.kernels.inverting import inverted, sees_gpu
+from bayesneg.linear.inverse import inverted, sees_gpu
 from bayesneg.linear.item_models import DenseItems, ItemModel, LowRankItems
 from bayesneg.linear.matrices import chosen_matrix
 from bayesneg.seeding import stream

@@ -63,14 +63,14 @@ class DenseItems(ItemModel):
         return len(self.weights)
 
     def _rows(self, chosen: Interactions, users: np.ndarray) -> np.ndarray:
-        from bayesneg.kernels import linear
+        from bayesneg.linear import scoring
 
-        return linear.dense_rows(self.weights, chosen.indptr, chosen.indices, users)
+        return scoring.dense_rows(self.weights, chosen.indptr, chosen.indices, users)
 
     def _pairs(self, chosen: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        from bayesneg.kernels import linear
+        from bayesneg.linear import scoring
 
-        return linear.dense_pairs(self.weights, chosen.indptr, chosen.indices, users, items)
+        return scoring.dense_pairs(self.weights, chosen.indptr, chosen.indices, users, items)
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {"weights": self.weights}
@@ -90,9 +90,9 @@ class NeighbourItems(ItemModel):
         return len(self.starts) - 1
 
     def _rows(self, chosen: Interactions, users: np.ndarray) -> np.ndarray:
-        from bayesneg.kernels import linear
+        from bayesneg.linear import scoring
 
-        return linear.sparse_rows(*self._by_neighbour, chosen.indptr, chosen.indices, users)
+        return scoring.sparse_rows(*self._by_neighbour, chosen.indptr, chosen.indices, users)
 
     @cached_property
     def _by_neighbour(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -103,9 +103,9 @@ class NeighbourItems(ItemModel):
         return np.concatenate(([0], np.cumsum(counts))), about[order], self.weights[order]
 
     def _pairs(self, chosen: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        from bayesneg.kernels import linear
+        from bayesneg.linear import scoring
 
-        return linear.sparse_pairs(
+        return scoring.sparse_pairs(
             self.starts, self.neighbours, self.weights, chosen.indptr, chosen.indices, users, items
         )
 
@@ -130,16 +130,16 @@ class LowRankItems(ItemModel):
         return self.user_vectors(chosen, users) @ self.item_vectors.T
 
     def _pairs(self, chosen: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        from bayesneg.kernels import linear
+        from bayesneg.linear import scoring
 
         distinct, places = np.unique(users, return_inverse=True)
-        return linear.products(self.user_vectors(chosen, distinct), self.item_vectors, places, items)
+        return scoring.products(self.user_vectors(chosen, distinct), self.item_vectors, places, items)
 
     def user_vectors(self, chosen: Interactions, users: np.ndarray) -> np.ndarray:
         """(B, d) float32."""
-        from bayesneg.kernels import linear
+        from bayesneg.linear import scoring
 
-        return linear.sums_of(self.chosen_vectors, chosen.indptr, chosen.indices, users)
+        return scoring.sums_of(self.chosen_vectors, chosen.indptr, chosen.indices, users)
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {"chosen_vectors": self.chosen_vectors, "item_vectors": self.item_vectors}

@@ -25,12 +25,12 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, NegativeSampler, RuleSampler, Sampled
 from bayesneg.kernels.rules import Draws, Rule
-from bayesneg.models.answers import checked_negatives
 from bayesneg.models.embedding import EmbeddingScorer
+from bayesneg.models.validate import checked_negatives
 
 if TYPE_CHECKING:
-    from bayesneg.kernels.scoring import Places
-    from bayesneg.kernels.sequential import Factors, Pace
+    from bayesneg.kernels.numba.scoring import Places
+    from bayesneg.kernels.numba.sgd import Factors, Pace
 
 BLOCK = 1 << 14  # examples whose candidates are drawn at once
 NUMBERS = 1 << 20  # and at most this many numbers for them
@@ -114,15 +114,15 @@ class MFLearner(EmbeddingScorer):
 
     def _compiled(self, sampler: RuleSampler, batches: Iterator[Batch]) -> Iterator[Sampled]:
         """The choice and the step in one kernel, on a mirror of the items for rules that sweep them."""
-        from bayesneg.kernels import scoring, sequential
+        from bayesneg.kernels.numba import scoring, sgd
 
         mirror = scoring.no_mirror()
         with ThreadPoolExecutor(self.settings.threads) as pool:
             for batch in batches:
                 draws, rule = sampler.draws(batch), sampler.rule(batch)
-                if isinstance(rule, sequential.SWEEPING) and mirror.tiles.size == 0:
+                if isinstance(rule, sgd.SWEEPING) and mirror.tiles.size == 0:
                     mirror = scoring.mirror_of(self.items, self._places)
-                factors = sequential.Factors(self.users, self.items, mirror)
+                factors = sgd.Factors(self.users, self.items, mirror)
                 sampled = _nothing_yet(batch)
                 train_part = partial(self._train_part, rule, batch, draws, factors, sampled)
                 list(pool.map(train_part, _parts(len(batch.users), self.settings.threads)))
@@ -130,23 +130,23 @@ class MFLearner(EmbeddingScorer):
 
     @property
     def _pace(self) -> Pace:
-        from bayesneg.kernels import sequential
+        from bayesneg.kernels.numba import sgd
 
         own = self.settings
-        return sequential.Pace(own.learning_rate, own.regularization, own.update == "simultaneous", own.members)
+        return sgd.Pace(own.learning_rate, own.regularization, own.update == "simultaneous", own.members)
 
     @cached_property
     def _places(self) -> Places:
-        from bayesneg.kernels import scoring
+        from bayesneg.kernels.numba import scoring
 
         return scoring.places_of(self.train.users, self.train.indices, self.n_items)
 
     def _train_part(
         self, rule: Rule, batch: Batch, draws: Draws, factors: Factors, sampled: Sampled, part: slice
     ) -> None:
-        from bayesneg.kernels import sequential
+        from bayesneg.kernels.numba import sgd
 
-        sequential.train_block(
+        sgd.train_block(
             rule,
             batch.users[part],
             batch.positives[part],
@@ -161,13 +161,13 @@ class MFLearner(EmbeddingScorer):
 
     def _called(self, sampler: NegativeSampler, batches: Iterator[Batch]) -> Iterator[Sampled]:
         """Any sampler: it is called for the negatives, and compiled code takes the steps."""
-        from bayesneg.kernels import scoring, sequential
+        from bayesneg.kernels.numba import scoring, sgd
 
-        factors = sequential.Factors(self.users, self.items, scoring.no_mirror())
+        factors = sgd.Factors(self.users, self.items, scoring.no_mirror())
         for batch in batches:
             sampled = _nothing_yet(batch)
             sampled.negatives[:] = checked_negatives(sampler.sample(batch), batch)
-            sequential.learn_given(
+            sgd.learn_given(
                 batch.users,
                 batch.positives,
                 sampled.negatives,

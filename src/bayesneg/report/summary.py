@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from bayesneg.evaluation.intervals import mean_interval
+from bayesneg.evaluation.statistics import mean_interval
 from bayesneg.report.names import is_better_higher, sorted_keys
 from bayesneg.report.runs import Group, final_value, group
 from bayesneg.runs.record import RunRecord, is_number

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesneg.evaluation.intervals import Difference, paired_difference
+from bayesneg.evaluation.statistics import Difference, paired_difference
 from bayesneg.runs.record import RunRecord, is_number
 
 

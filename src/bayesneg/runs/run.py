@@ -14,7 +14,7 @@ from bayesneg.errors import InputError
 from bayesneg.evaluation import ranking
 from bayesneg.evaluation.results import Report
 from bayesneg.interfaces import Scorer
-from bayesneg.models.stored import scorer_from, weights_of
+from bayesneg.models.serialization import scorer_from, weights_of
 from bayesneg.runs import folder as files
 from bayesneg.runs.record import RunRecord
 

@@ -1,0 +1,105 @@
+"""The whole catalogue for one choice, or as much of it as proves the choice: compiled.
+
+docs/equations.md has the proof behind :func:`most_promising`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bayesneg.kernels.numba.choices import count_at_most, info, list_sizes, risk
+from bayesneg.kernels.numba.compiling import kernel
+from bayesneg.kernels.numba.likelihoods import counted_unbias, shares_below
+from bayesneg.kernels.numba.scoring import TILE, count_above, dot, rounding, score_tile
+
+
+class Promising(NamedTuple):
+    """The candidate that wins if enough unobserved items are seen to score above it."""
+
+    position: int  # −1 where nothing can be proved early
+    threshold: float  # an item counts as above only beyond rounding
+    above_needed: float
+
+
+NOTHING = Promising(-1, np.inf, np.inf)
+
+
+@kernel
+def most_promising(candidates, priors, rule, example, factors, x):  # type: ignore[no-untyped-def]
+    """What would prove the least risk without counting every F. It never changes the choice.
+
+    Risk grows with the counted share, so no candidate has less than at the lowest there is, 1/(n+1). The one that is
+    best there wins for sure if its risk is below the others' bounds even at a share that is certainly too high; and
+    that is at most (n_counted − g)/(n+1) once g of these are seen to score higher. Solved for g; ``noise`` keeps
+    rounding out.
+    """
+    w = factors.users[example.user]
+    n_counted, n = list_sizes(rule.over, len(factors.items), example.stop - example.start)
+    x_positive = dot(w, factors.items[example.positive])
+    noise = rounding(w, factors.items[example.positive])
+    best, least, second = -1, np.inf, np.inf
+    for k in range(len(candidates)):
+        h = factors.items[candidates[k]]
+        x[k] = dot(w, h)
+        noise = max(noise, rounding(w, h))
+        bound = risk(info(x_positive, x[k]), counted_unbias(rule.likelihood, 1, n, priors[k]), rule.weight)
+        if bound < least:
+            best, least, second = k, bound, least
+        elif bound < second:
+            second = bound
+    if len(candidates) == 1:
+        return Promising(0, -np.inf, -1.0)
+    if best < 0 or not noise < 1e-3:
+        return NOTHING
+    gain, p = info(x_positive, x[best]), priors[best]
+    if gain == 0.0:
+        return NOTHING
+    target = second - np.abs(second) * (8.0 * noise + 1e-9) - 1e-12 * (1.0 + rule.weight)
+    unbias_needed = (1.0 - target / gain) / (1.0 + rule.weight)
+    if not unbias_needed < 1.0:
+        return NOTHING
+    if unbias_needed <= 0.0:
+        return Promising(best, -np.inf, -1.0)  # it wins at any F
+    odds = unbias_needed * p
+    allowed = shares_below(rule.likelihood, 1.0 - odds / ((1.0 - p) * (1.0 - unbias_needed) + odds))
+    above_needed = n_counted - (n + 1) * allowed + 1e-6  # beyond rounding
+    return Promising(best, np.float64(x[best]) + 2.0 * noise, above_needed)
+
+
+@kernel
+def sweep(promising, over, example, factors, x):  # type: ignore[no-untyped-def]
+    """Score tile after tile into x, by place, NaN where an item must not count; True if the proof came early."""
+    w, rows = factors.users[example.user], factors.mirror.places.rows
+    n_items = len(factors.items)
+    if promising.above_needed < 0.0:
+        return True
+    above, observed = 0, example.start
+    for tile in range((n_items + TILE - 1) // TILE):
+        low, high = tile * TILE, (tile + 1) * TILE
+        score_tile(w, factors.mirror.tiles, tile, x[low:high])
+        if not over.with_observed:
+            while observed < example.stop and rows[observed] < high:
+                x[rows[observed]] = np.nan
+                observed += 1
+        if promising.position >= 0 and high <= n_items:
+            above += count_above(x[low:high], promising.threshold)
+            if above > promising.above_needed:
+                return True
+    return False
+
+
+@kernel
+def judge_candidates(candidates, priors, rule, example, factors, x):  # type: ignore[no-untyped-def]
+    """The candidates' scores and their unbias, with F counted over the swept list in x."""
+    n_items, places = len(factors.items), factors.mirror.places.of_items
+    _, n = list_sizes(rule.over, n_items, example.stop - example.start)
+    x_candidates, counts = np.empty(len(candidates), dtype=np.float32), np.empty(len(candidates), dtype=np.int64)
+    for k in range(len(candidates)):
+        x_candidates[k] = x[places[candidates[k]]]
+    count_at_most(x[:n_items], x_candidates, counts)
+    true_negative = np.empty(len(candidates), dtype=np.float64)
+    for k in range(len(candidates)):
+        true_negative[k] = counted_unbias(rule.likelihood, counts[k], n, priors[k])
+    return x_candidates, true_negative

@@ -1,0 +1,1 @@
+"""The executable specification, in NumPy."""

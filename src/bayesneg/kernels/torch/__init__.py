@@ -1,0 +1,1 @@
+"""The batched execution, in torch."""

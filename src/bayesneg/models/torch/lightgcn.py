@@ -1,0 +1,66 @@
+"""LightGCN: embeddings smoothed over the graph of who chose what.
+
+X. He et al., "LightGCN: Simplifying and Powering Graph Convolution Network for Recommendation", SIGIR 2020. With
+Â = D^(−1/2) A D^(−1/2) the normalised adjacency of users and items, E = mean of E₀, ÂE₀, …, Â^L E₀; without layers it
+is matrix factorization. Needs the extra ``torch``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from bayesneg.checks import number, whole
+from bayesneg.data.interactions import Interactions
+from bayesneg.errors import InputError
+from bayesneg.models.torch.settings import TorchSettings, require_torch
+
+if TYPE_CHECKING:
+    from bayesneg.models.torch.learner import TorchLearner
+
+
+@dataclass(frozen=True, kw_only=True)
+class LightGCN(TorchSettings):
+    """Settings, the paper's by default: d=32, one layer, Adam 0.01 falling tenfold every 20 epochs, batches of 128.
+
+    ``layers=0`` is matrix factorization in mini-batches. ``init_scale`` is the standard deviation of the first
+    embeddings. ``members`` is how many models of ``dim`` factors learn side by side, each from its own error; the score
+    is the mean of theirs, as in :class:`~bayesneg.models.mf.MF`. The other settings are those of
+    :class:`~bayesneg.models.torch.settings.TorchSettings`.
+    """
+
+    dim: int = 32
+    layers: int = 1
+    init_scale: float = 0.1
+    members: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole("dim", self.dim)
+        whole("members", self.members)
+        whole("layers", self.layers, least=0)
+        number("init_scale", self.init_scale, above=0)
+
+    def start(self, train: Interactions, *, rng: np.random.Generator) -> TorchLearner:
+        require_torch("LightGCN")
+        from bayesneg.models.torch.graph import SmoothedEmbeddings
+        from bayesneg.models.torch.learner import TorchLearner
+
+        shape = (train.n_users + train.n_items, self.dim * self.members)
+        first = rng.normal(0.0, self.init_scale, shape).astype(np.float32)
+        module = SmoothedEmbeddings(first, train, self.layers, members=self.members)
+        return TorchLearner(self, train, module, members=self.members)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TorchMF(LightGCN):
+    """Matrix factorization in mini-batches on torch: LightGCN without layers."""
+
+    layers: Literal[0] = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.layers != 0:
+            raise InputError(f"layers must be 0 in TorchMF, got {self.layers}; LightGCN has layers")

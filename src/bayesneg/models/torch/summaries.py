@@ -1,0 +1,60 @@
+"""Summaries of the users' score lists, made and kept where a model's vectors are: ``kernels/numba/summaries.py``."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bayesneg.kernels.torch import choices as batched
+from bayesneg.kernels.torch.choices import Rows
+
+SCORES = 1 << 24  # held at once while summaries are made
+
+
+class TorchSummaries:
+    """The knots (n_users, K) of all users, and when and from which vectors they were made."""
+
+    def __init__(self, rows: Rows, ranks: np.ndarray, dim: int, device: torch.device) -> None:
+        n_users = len(rows.indptr) - 1
+        self.rows, self.ranks = rows, torch.from_numpy(ranks).to(device)
+        self.knots = torch.zeros(n_users, len(ranks), device=device)
+        self.then = torch.zeros(n_users, dim, device=device)
+        self.made = torch.full((n_users,), -1, dtype=torch.int32, device=device)
+        self.epoch = -1
+
+    def refresh(
+        self, which: Tensor, vectors: tuple[Tensor, Tensor], epoch: int, *, moved: float, pool: int, over_all: bool
+    ) -> Tensor:
+        """Bring the knots of the users ``which`` up to date: once an epoch, and where a vector has moved too far."""
+        users, items = vectors
+        if epoch != self.epoch:
+            self.epoch = epoch
+            self._choose_pool(users, items, pool)
+        which = which.unique()  # type: ignore[no-untyped-call]
+        gone = (users[which] - self.then[which]).norm(dim=1) / batched.lengths_of(self.then[which])[:, 0]
+        due = which[(self.made[which] != epoch) | (gone > moved)]
+        pooled = items[self.items]
+        for part in due.split(max(1, SCORES // len(pooled))):  # type: ignore[no-untyped-call]
+            own = users[part]
+            x, weights = own @ pooled.T, self.weights.repeat(len(part), 1)
+            if not over_all:
+                self._leave_out_observed(part, weights)
+            self.knots[part] = batched.summarise(x, weights, self.ranks) / batched.lengths_of(own)
+        self.then[due], self.made[due] = users[due], epoch
+        return self.knots
+
+    def _choose_pool(self, users: Tensor, items: Tensor, size: int) -> None:
+        from bayesneg.kernels.numba.summaries import pool_of
+
+        chosen = pool_of(users.cpu().numpy(), items.cpu().numpy(), size)
+        self.items, self.weights, self.places = (torch.from_numpy(array).to(users.device) for array in chosen)
+
+    def _leave_out_observed(self, part: Tensor, weights: Tensor) -> None:
+        """No weight (B, P) for what a user has chosen."""
+        counts = self.rows.counts(part)
+        examples = torch.arange(len(part), device=part.device).repeat_interleave(counts)
+        shifts = self.rows.indptr[part] - (counts.cumsum(0) - counts)
+        where = torch.arange(len(examples), device=part.device) + shifts[examples]
+        places = self.places[self.rows.items[where].long()]
+        weights[examples[places >= 0], places[places >= 0].long()] = 0

@@ -1,0 +1,65 @@
+"""Which figures an audit gets, each with a caption and a description for those who cannot see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bayesneg.evaluation.picks import RELIABILITY
+from bayesneg.report import plots as curves
+from bayesneg.report.audit_page import plots
+from bayesneg.report.audit_page.rows import Study, measured
+from bayesneg.report.figures import figure, listed
+from bayesneg.report.markup import Markup
+from bayesneg.report.runs import Group
+
+CURVES = {  # key → name of the figure, caption
+    "fn": ("False negatives over epochs", "Of all picks of an epoch, the share that the user likes. Lower is cleaner."),
+    "inf": ("INF over epochs", "Mean gradient magnitude by held-out labels, below zero for false negatives."),
+    "hardness": ("Hardness over epochs", "Mean place of the picks in the user's list; 1 is the highest score."),
+    "ece": ("Calibration error over epochs", "Expected calibration error of unbias on the picks. Lower is better."),
+}
+
+
+def across(found: Sequence[Study]) -> Markup:
+    """False negatives against what is hidden."""
+    ends = listed((member.marked_name, measured(member, "fn").mean) for member in found[-1].groups)
+    caption = "Dotted: what uniform picks are expected to have."
+    drawn = plots.across(found, prefix="across")
+    return figure(drawn, "across", "False negatives against what is hidden", caption, ends)
+
+
+def of_picks(study: Study, prefix: str) -> Iterator[Markup]:
+    """Three curves over the epochs, the place in the list, and the popularity."""
+    for key, expected in (("fn", "fn_uniform"), ("inf", None), ("hardness", None)):
+        yield from _curve(study.groups, key, prefix, expected)
+    slug = f"{prefix}-standing"
+    ends = listed((member.marked_name, measured(member, "hardness").mean) for member in study.groups)
+    caption = "Probes of the last five epochs. Dotted: uniform picks."
+    yield figure(plots.standing(study.groups, prefix=slug), slug, "Where in the list picks stand", caption, ends)
+    slug = f"{prefix}-cohorts"
+    ends = listed((member.marked_name, measured(member, "head").mean) for member in study.groups)
+    caption = "Head, middle and tail have about a third of the training interactions each. Numbers read out: the head."
+    yield figure(plots.cohorts(study.groups, prefix=slug), slug, "Popularity of the picks", caption, ends)
+
+
+def of_beliefs(study: Study, prefix: str) -> Iterator[Markup]:
+    """How far unbias can be trusted, on the picks and on uniform candidates, and over the epochs."""
+    titles = {"picked": "Reliability on the picks", "candidates": "Reliability on uniform candidates"}
+    for population, key in RELIABILITY.items():
+        slug = f"{prefix}-{population}"
+        which = "ece" if population == "picked" else "candidates_ece"
+        ends = listed((f"error of {member.marked_name}", measured(member, which).mean) for member in study.believers)
+        caption = "Above the dotted line: more false negatives than believed. The last five epochs; both axes are log."
+        drawn = plots.reliability(study.groups, key, prefix=slug)  # all, so that each keeps its colour
+        yield figure(drawn, slug, titles[population], caption, ends)
+    yield from _curve(study.groups, "ece", prefix, None)
+
+
+def _curve(groups: Sequence[Group], key: str, prefix: str, expected: str | None) -> Iterator[Markup]:
+    if not curves.has_curve(groups, key):
+        return
+    name, caption = CURVES[key]
+    slug = f"{prefix}-{key}"
+    ends = listed((member.marked_name, measured(member, key).mean) for member in groups)
+    drawn = curves.curves(groups, key, prefix=slug, name=name.removesuffix(" over epochs"), expected=expected)
+    yield figure(drawn, slug, name, caption, ends)

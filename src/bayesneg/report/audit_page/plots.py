@@ -1,0 +1,120 @@
+"""An audit's own figures: across splits, where in the list, which cohort, and how far a belief can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, NullFormatter, PercentFormatter
+
+from bayesneg.evaluation.cohorts import COHORTS
+from bayesneg.report.audit_page.rows import UNIFORM, Study, bins, deciles, measured, short_names
+from bayesneg.report.canvas import GREY, svg
+from bayesneg.report.plots import EndLabel, colour, label_ends, look
+from bayesneg.report.runs import Group
+
+SHADES = ("#3b4252", "#8f9bb3", "#d8dee9")
+FLOOR = 1e-4  # what is less is drawn here
+FEWEST = 30  # beliefs that a bin needs to be drawn
+
+
+def across(found: Sequence[Study], *, prefix: str) -> str:
+    """The share of false negatives of each sampler, split by split."""
+    names = list(dict.fromkeys(member.name for study in found for member in study.groups))
+    here = [{member.name: member for member in study.groups} for study in found]
+
+    def draw(axes: Axes) -> None:
+        labels = []
+        for place, name in enumerate(names):
+            at = [where for where, members in enumerate(here) if name in members]
+            values = [measured(here[where][name], "fn") for where in at]
+            spread = [value.half_width if value.has_interval else 0.0 for value in values]
+            means = [value.mean for value in values]
+            axes.errorbar(at, means, yerr=spread, **look(place), capsize=2)
+            labels.append(EndLabel(at[-1], means[-1], here[at[-1]][name].marked_name, colour(place)))
+        uniform = [study.uniform for study in found]
+        axes.plot(range(len(found)), uniform, color=GREY, linestyle=":", linewidth=1.6)
+        labels.append(EndLabel(len(found) - 1, uniform[-1], UNIFORM, GREY))
+        axes.set_xticks(range(len(found)), short_names(found))
+        axes.set_ylabel("false negatives among the picks")
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
+        axes.set_ylim(bottom=0)
+        label_ends(axes, labels)
+
+    return svg(draw, prefix, height=4.0)
+
+
+def standing(groups: Sequence[Group], *, prefix: str) -> str:
+    """In which tenth of the user's list picks stand."""
+
+    def draw(axes: Axes) -> None:
+        labels = []
+        for place, member in enumerate(groups):
+            shares = deciles(member)
+            if shares is not None:
+                middles = np.arange(0.5, len(shares)) / len(shares)
+                axes.plot(middles, shares, **look(place))
+                labels.append(EndLabel(middles[-1], shares[-1], member.marked_name, colour(place)))
+        axes.axhline(0.1, color=GREY, linestyle=":", linewidth=1.2)
+        axes.set_xlim(0, 1)
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("place in the list: share of unobserved items below")
+        axes.set_ylabel("share of picks")
+        label_ends(axes, labels)
+
+    return svg(draw, prefix, height=3.6)
+
+
+def cohorts(groups: Sequence[Group], *, prefix: str) -> str:
+    """Shares of head, middle and tail among the picks of each sampler."""
+
+    def draw(axes: Axes) -> None:
+        left = np.zeros(len(groups))
+        for cohort, shade in zip(COHORTS, SHADES, strict=True):
+            shares = np.array([measured(member, cohort).mean for member in groups])
+            axes.barh(range(len(groups)), shares, left=left, color=shade, edgecolor="white", height=0.7, label=cohort)
+            for place, share in enumerate(shares):
+                if share > 0.08:
+                    ink = "#1d2329" if cohort == "tail" else "#ffffff"
+                    where = (left[place] + share / 2, place)
+                    axes.text(*where, f"{share:.0%}", ha="center", va="center", color=ink, fontsize=8.5)
+            left += np.nan_to_num(shares)
+        axes.set_yticks(range(len(groups)), [member.marked_name for member in groups])
+        axes.set_ylim(len(groups) - 0.5, -0.5)
+        axes.set_xlim(0, 1)
+        axes.xaxis.set_major_formatter(PercentFormatter(1.0))
+        axes.grid(visible=False)
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(COHORTS), frameon=False)
+
+    return svg(draw, prefix, height=1.2 + 0.34 * max(2, len(groups)))
+
+
+def reliability(groups: Sequence[Group], key: str, *, prefix: str) -> str:
+    """What was called a false negative with some probability, and how much of it was one; both on a log scale."""
+
+    def draw(axes: Axes) -> None:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlim(FLOOR * 0.8, 1.25)  # before anything is drawn: limits are never fitted to a few equal shares
+        axes.set_ylim(FLOOR * 0.8, 1.25)
+        labels = []
+        for place, member in enumerate(groups):
+            found = bins(member, key)
+            shown = None if found is None else found[0] >= FEWEST
+            if found is None or shown is None or not shown.any():
+                continue
+            called, were = (np.maximum(1.0 - values[shown], FLOOR) for values in found[1:])
+            order = np.argsort(called)
+            axes.plot(called[order], were[order], **look(place))
+            last = order[-1]
+            labels.append(EndLabel(called[last], were[last], member.marked_name, colour(place)))
+        axes.plot([FLOOR, 1], [FLOOR, 1], color=GREY, linestyle=":", linewidth=1.4)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(FuncFormatter(lambda share, _: f"{share:.4g}"))
+            axis.set_minor_formatter(NullFormatter())
+        axes.set_xlabel("called a false negative with probability (1 − unbias)")
+        axes.set_ylabel("share that was one")
+        label_ends(axes, labels)
+
+    return svg(draw, prefix, height=3.8)

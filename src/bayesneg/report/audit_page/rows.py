@@ -1,0 +1,221 @@
+"""What an audit found, as numbers for a table: from records alone, the same for the terminal and every page."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from bayesneg.evaluation.calibration import pooled
+from bayesneg.report.names import joined
+from bayesneg.report.runs import Group, group, studies
+from bayesneg.report.summary import Estimate, estimate
+from bayesneg.runs.record import RunRecord, is_number
+
+UNIFORM: Final = "uniform, expected"
+ONE_SEED: Final = "One seed has no interval: more (--seeds) would tell chance apart."
+NOTICED: Final = 0.05  # of the share that was asked for, or of the users
+TAIL: Final = 5  # epochs, the last ones, whose probes are pooled where one epoch has too few
+PICKS: Final = {
+    "fn": "False negatives",
+    "tnr": "TNR",
+    "inf": "INF",
+    "hardness": "Hardness",
+    "head": "Head",
+    "middle": "Middle",
+    "tail": "Tail",
+    "skipped_share": "Skipped",
+}
+BELIEF: Final = {
+    "called": "Called true",
+    "were": "Were true",
+    "ece": "ECE",
+    "brier": "Brier",
+    "brier_constant": "Brier, constant",
+}
+MEANINGS: Final = {
+    "False negatives": "Of all items picked in the last epoch, the share that the user likes.",
+    "TNR and INF": (
+        "The paper's measures, by the held-out labels: the share of picks that are no held-out positive, and the mean "
+        "gradient magnitude, counted below zero for a false negative."
+    ),
+    "Hardness": (
+        "The share of the user's other unobserved items that score below the pick, by the model as it was when the "
+        "pick was made. Uniform picks have 0.5."
+    ),
+    "Head, middle, tail": (
+        "Shares of the picks. The catalogue by falling popularity, cut so that each part has about a third of the "
+        "training interactions; items that nobody chose are tail."
+    ),
+    "Skipped": "The share of training examples without any negative to pick, or kept out of training.",
+    "Called true, were true": (
+        "The mean unbias of the sampler's picks, its own probability of a true negative, and the share of them that "
+        "were one. A calibrated sampler has the same number twice."
+    ),
+    "ECE": (
+        "Expected calibration error: picks are sorted into bins by unbias; the mean gap between what a bin was called "
+        "and what it was."
+    ),
+    "Brier": (
+        "The mean squared gap between unbias and what was so. A constant that knew the mean would have the second "
+        "number: a higher first one says that unbias is worse than no belief at all."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Study:
+    """The samplers on one split."""
+
+    name: str
+    groups: list[Group]
+
+    @property
+    def runs(self) -> list[RunRecord]:
+        return [run for member in self.groups for run in member.runs]
+
+    @property
+    def truth_known(self) -> bool:
+        return all(run.data.get("truth_known") for run in self.runs)
+
+    @property
+    def uniform(self) -> float:
+        """The share of false negatives that uniform picks are expected to have."""
+        return self.runs[0].last("fn_uniform")
+
+    @property
+    def believers(self) -> list[Group]:
+        """The samplers that say how sure they are."""
+        return [member for member in self.groups if is_number(measured(member, "called").mean)]
+
+
+def audited(records: Sequence[RunRecord]) -> list[Study]:
+    """The studies in the order of the records."""
+    return [Study(name, group(runs)) for name, runs in studies(records).items()]
+
+
+def short_names(found: Sequence[Study]) -> list[str]:
+    """``10% hidden`` of ``kuairec, 10% hidden`` where all are of one dataset."""
+    heads = {study.name.rpartition(", ")[0] for study in found}
+    return [study.name.rpartition(", ")[2] if len(heads) == 1 else study.name for study in found]
+
+
+def measured(member: Group, key: str) -> Estimate:
+    """A measure of the last epoch that has it, over the seeds."""
+    return estimate(run.last(key) for run in member.runs)
+
+
+def finding(study: Study) -> str:
+    """One sentence: who picks the fewest false negatives, who the most, and who cannot be told apart from them."""
+    picked = [member for member in study.groups if is_number(measured(member, "fn").mean)]
+    fair = {member.name: measured(member, "fn") for member in picked if not member.uses_test_labels}
+    ordered = sorted(fair, key=lambda name: (fair[name].mean, name))
+    if not picked:
+        return "Nothing was picked."
+    if not fair:
+        return "Only samplers that see the test labels picked anything, so none is a fair result."
+    known, least = ("", "") if study.truth_known else ("known ", "at least ")
+    best, worst = ordered[0], ordered[-1]
+    low, high = fair[best].mean, fair[worst].mean
+    if len(ordered) == 1:
+        return f"Of what {best} picks, {least}{low:.1%} are false negatives; of uniform picks {study.uniform:.1%}."
+    seeds = "" if fair[best].has_interval else f" {ONE_SEED}"
+    if math.isclose(low, high):
+        return (
+            f"{joined(ordered)} pick equally many {known}false negatives, {least}{low:.1%} of their picks; uniform "
+            f"picks have {study.uniform:.1%}.{seeds}"
+        )
+    near = {end: [name for name in ordered if name != end and _alike(fair[name], fair[end])] for end in (best, worst)}
+    equals = {end: f" (not told apart from {joined(names)})" if names else "" for end, names in near.items()}
+    return (
+        f"{best} picks the fewest {known}false negatives, {least}{low:.1%} of its picks{equals[best]}, and {worst} the "
+        f"most, {high:.1%}{equals[worst]}; uniform picks have {study.uniform:.1%}.{seeds}"
+    )
+
+
+def _alike(one: Estimate, other: Estimate) -> bool:
+    """Whether the means are equal, or both have an interval and these have something in common."""
+    overlap = one.has_interval and other.has_interval and one.low <= other.high and other.low <= one.high
+    return overlap or math.isclose(one.mean, other.mean)
+
+
+def calibration_finding(study: Study) -> str:
+    """Whose belief in their picks is worth something, by the Brier score; empty where none has a belief."""
+    if not study.believers:
+        return ""
+    verdicts: dict[str, list[str]] = {"better than": [], "not told apart from": [], "worse than": []}
+    for member in study.believers:
+        gap = estimate(run.last("brier") - run.last("brier_constant") for run in member.runs)
+        low, high = (gap.low, gap.high) if gap.has_interval else (gap.mean, gap.mean)
+        verdict = "better than" if high < 0 else "worse than" if low > 0 else "not told apart from"
+        called, were = (measured(member, key).mean for key in ("called", "were"))
+        verdicts[verdict].append(f"{member.marked_name} (called {called:.1%}, were {were:.1%})")
+    told = [f"{verdict} a constant: {joined(names)}" for verdict, names in verdicts.items() if names]
+    seeds = f" {ONE_SEED}" if len(study.believers[0].runs) == 1 else ""
+    return f"What samplers believe of their picks, by the Brier score, is {'; '.join(told)}.{seeds}"
+
+
+def caution(study: Study) -> str:
+    """What the numbers are not, where the truth is unknown; else empty."""
+    if study.truth_known:
+        return ""
+    return (
+        "The truth about this data is unknown: of all false negatives only the held-out positives are known. Shares of "
+        "false negatives are lower bounds, and beliefs are judged as if every other item were a true negative."
+    )
+
+
+def hidden_note(study: Study) -> str:
+    """How much is hidden, where that is not the share asked for of nearly every user; else empty."""
+    facts = study.runs[0].data
+    asked = re.match(r"by=user test=(\S+)", str(facts.get("split")))
+    if asked is None:  # not hidden by share, user by user
+        return ""
+    share, n_users = float(asked[1]), facts["n_users"]
+    n_pairs = facts["n_train"] + facts["n_validation"] + facts["n_test"]
+    true = facts["n_test"] / n_pairs
+    n_with = facts.get("n_users_with_hidden", n_users)  # not in older records
+    if abs(true / share - 1) <= NOTICED and 1 - n_with / n_users <= NOTICED:
+        return ""
+    users = f", and {n_with:,} of {n_users:,} have some" if n_with < n_users else ""
+    return (
+        f"Hidden are {true:.1%} of the pairs, where {100 * share:g}% was asked for: rounded for each user{users}. "
+        f"A prior is told so with hidden={n_pairs / facts['n_train'] - 1:.3g}."
+    )
+
+
+def bins(member: Group, key: str) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Counts, mean belief and share that was true for each bin of unbias, over seeds and the last epochs."""
+    tables = [line[key] for run in member.runs for line in run.epochs[-TAIL:] if isinstance(line.get(key), Mapping)]
+    return pooled(tables) if tables else None
+
+
+def deciles(member: Group) -> np.ndarray | None:
+    """The share (10,) of probes whose pick stands in each tenth of its user's list, lowest scores first."""
+    shares = [line["deciles"]["share"] for run in member.runs for line in run.epochs[-TAIL:] if "deciles" in line]
+    return np.mean(shares, axis=0) if shares else None
+
+
+def summary(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
+    """One mapping per split and sampler, with mean, low and high of each measure: for programs."""
+    return [
+        {
+            "dataset": study.name,
+            "sampler": member.name,
+            "seeds": list(member.seeds),
+            "truth_known": study.truth_known,
+            "uses_test_labels": member.uses_test_labels,
+            "fn_uniform": study.uniform,
+            **{key: _interval(measured(member, key)) for key in (*PICKS, *BELIEF)},
+        }
+        for study in audited(records)
+        for member in study.groups
+    ]
+
+
+def _interval(value: Estimate) -> dict[str, float]:
+    return {"mean": value.mean, "low": value.low, "high": value.high}

@@ -1,0 +1,195 @@
+"""``bayesneg reproduce``: from the name of a table or figure to its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import as_file, files
+from itertools import chain, count
+from pathlib import Path
+from typing import Final
+
+from bayesneg.config.settings import check_known
+from bayesneg.errors import BayesnegError, DataError, InputError
+from bayesneg.experiments.cells import View
+from bayesneg.experiments.datasets import Source
+from bayesneg.experiments.recipe import Recipe
+from bayesneg.experiments.sweep import Failure, sweep
+from bayesneg.models.torch.settings import require_torch
+from bayesneg.reproduction.drawings import (
+    Draw,
+    sampling_quality,
+    score_densities,
+    sensitivity,
+    theoretical_densities,
+    unbias_surface,
+)
+from bayesneg.reproduction.latex import latex
+from bayesneg.reproduction.markdown import markdown
+from bayesneg.reproduction.page import write_page
+from bayesneg.reproduction.published import published_rows
+from bayesneg.reproduction.sheet import comma_separated, tests_comma_separated
+from bayesneg.reproduction.studies import Study, studies
+from bayesneg.runs import ledger
+from bayesneg.runs.folder import write_whole
+
+READINGS: Final = ("readings", "readings-ml-1m", "readings-lightgcn", "readings-lightgcn-ml-1m")
+TABLES: Final = ("table2", "table3", "table4", *READINGS)
+THEORY: Final[dict[str, Draw]] = {"fig2": theoretical_densities, "fig3": unbias_surface}  # no run is needed
+DRAWN: Final[dict[str, Callable[[Study], Draw]]] = {
+    "fig1": score_densities,
+    "fig4": sampling_quality,
+    "fig5": sensitivity,
+}
+HEIGHTS: Final = {"fig1": 4.6, "fig2": 4.4, "fig3": 5.2, "fig4": 4.4, "fig5": 2.2}  # inches, of a column's width
+NAMES: Final = (*TABLES, *sorted((*THEORY, *DRAWN)))
+RECORDS: Final = "records.jsonl"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a reproduction left behind."""
+
+    studies: list[Study]
+    files: list[Path]
+    left_out: list[str] = field(default_factory=list)  # why a dataset or model is missing
+    failures: list[Failure] = field(default_factory=list)
+
+
+def recipe_of(name: str) -> Recipe:
+    """The recipe of a table or figure, or the one in a TOML file of one's own."""
+    if _is_own(name):
+        recipe = Recipe.read(Path(name))
+        _check_published(recipe, name)
+        return recipe
+    check_known(name, NAMES, "table or figure")
+    with as_file(files("bayesneg.reproduction") / "recipes" / f"{name}.toml") as path:
+        return Recipe.read(path)
+
+
+def _is_own(name: str) -> bool:
+    return Path(name).suffix.lower() == ".toml"
+
+
+def _check_published(recipe: Recipe, name: str) -> None:
+    """A published row that does not exist would leave the table without its numbers."""
+    for row in recipe.samplers:
+        try:
+            if row.paper is not None:
+                check_known(row.paper, published_rows(), "row of the paper")
+        except InputError as error:
+            raise InputError(f"{name}: {row.label}: paper: {error}") from None
+
+
+def _files_of(name: str) -> str:
+    """What its files are called: a recipe of one's own never takes the name of one of the paper's."""
+    stem = Path(name).stem
+    return f"own-{stem}" if _is_own(name) and stem.lower() in NAMES else stem
+
+
+def available(recipe: Recipe, source: Source, *, asked: Sequence[str] = ()) -> tuple[Recipe, list[str]]:
+    """The recipe without what this machine has not, and why; what was asked for by name must be there."""
+    left_out, missing = [], set()
+    for model in recipe.models:
+        try:
+            if model != "mf":
+                require_torch(f"model {model}")
+        except InputError as error:
+            if model in asked:
+                raise
+            left_out.append(str(error))
+            missing.add(model)
+    for dataset in recipe.datasets:
+        try:
+            source.split(dataset, "last")
+        except DataError as error:
+            if dataset in asked or len(recipe.datasets) == 1:
+                raise
+            left_out.append(str(error))
+            missing.add(dataset)
+    kept = {
+        "models": tuple(model for model in recipe.models if model not in missing),
+        "datasets": tuple(dataset for dataset in recipe.datasets if dataset not in missing),
+    }
+    if not all(kept.values()):
+        raise InputError(f"nothing of this experiment can be run here: {'; '.join(left_out)}")
+    return recipe.model_copy(update=kept), left_out
+
+
+def reproduce(
+    name: str,
+    source: Source,
+    out: Path,
+    *,
+    datasets: Sequence[str] = (),
+    models: Sequence[str] = (),
+    samplers: Sequence[str] = (),
+    views: Sequence[View] = (),
+    seeds: int | None = None,
+    epochs: int | None = None,
+    jobs: int = 1,
+    resume: bool = True,
+    progress: bool = True,
+) -> Result:
+    """Run what a table or figure is made of, and write it to ``out``.
+
+    ``name`` is a table or figure of the paper, or a TOML file of one's own; the options narrow its recipe. Records of
+    finished cells are kept in ``out`` and used again unless ``resume`` is off.
+    """
+    if name in THEORY:
+        if any((datasets, models, samplers, views, seeds, epochs)):
+            raise InputError(
+                f"{name} is drawn from theory alone: it has no dataset, model, samplers, view, seeds or epochs"
+            )
+        out.mkdir(parents=True, exist_ok=True)
+        return Result([], draw_figure(name, None, out / name))
+    recipe = recipe_of(name).narrowed(
+        datasets=datasets, models=models, samplers=samplers, views=views, seeds=seeds, epochs=epochs
+    )
+    recipe, left_out = available(recipe, source, asked=(*datasets, *models))
+    cells = recipe.cells(source.fingerprint)
+    failures = sweep(cells, out / RECORDS, source, jobs=jobs, resume=resume, progress=progress)
+    files_of = _files_of(name)
+    found = studies(files_of, recipe, cells, ledger.read(out / RECORDS))
+    if not found:
+        raise BayesnegError(f"no cell of {name} could be finished; {failures[0]}")
+    return Result(found, write(files_of, recipe, found, out), left_out, failures)
+
+
+def write(name: str, recipe: Recipe, found: Sequence[Study], out: Path) -> list[Path]:
+    """The files of a table or figure, made from studies alone."""
+    if name in DRAWN:
+        drawn = zip(found, _figures(name, found), strict=True)
+        return [path for study, stem in drawn for path in draw_figure(name, study, out / stem)]
+    texts = {
+        ".md": markdown(recipe.title, found, preface=recipe.about.strip()),
+        ".csv": comma_separated(found),
+        "-tests.csv": tests_comma_separated(found),
+        ".tex": latex(recipe.title, found),
+    }
+    paths = [out / f"{name}{ending}" for ending in texts]
+    for path, text in zip(paths, texts.values(), strict=True):
+        write_whole(path, lambda part, text=text: part.write_text(text, encoding="utf-8"))  # type: ignore[misc]
+    return [*paths, write_page(recipe.title, found, out / f"{name}.html")]
+
+
+def _figures(name: str, found: Sequence[Study]) -> list[str]:
+    """The figure's name, with what tells studies apart where there are several; files may share their stem."""
+    if len(found) == 1:
+        return [name]
+    called: list[str] = []
+    for study in found:
+        own = f"{name}-{Path(study.dataset).stem}-{study.model}-{study.view}"
+        others = (f"{own}-{number}" for number in count(2))
+        called.append(next(each for each in chain([own], others) if each not in called))
+    return called
+
+
+def draw_figure(
+    name: str, study: Study | None, stem: Path, *, kinds: Sequence[str] = ("svg", "pdf", "png")
+) -> list[Path]:
+    """A figure of the paper as files; those of the theory need no study."""
+    from bayesneg.report.export import press
+
+    draw = THEORY[name] if study is None else DRAWN[name](study)
+    return press(draw, stem, height=HEIGHTS[name], kinds=kinds)

@@ -1,0 +1,219 @@
+"""What BNS believes before it sees a score: the probability that an unobserved pair is a false negative."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from bayesneg.data.interactions import Interactions
+from bayesneg.errors import InputError
+from bayesneg.interfaces import Prior
+
+MOST_GROUPS = 1000  # the table of a group prior has a row for each
+
+
+@dataclass(frozen=True)
+class ItemPrior(Prior):
+    """One probability per item, (n_items,), the same for every user."""
+
+    probabilities: np.ndarray = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if np.ndim(self.probabilities) != 1:
+            raise InputError(f"ItemPrior needs one probability per item, got shape {np.shape(self.probabilities)}")
+        object.__setattr__(self, "probabilities", checked(self.probabilities, np.shape(self.probabilities)).copy())
+
+    def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        found = self.probabilities.take(items)
+        shape = np.broadcast_shapes(np.shape(users), found.shape)
+        return found if found.shape == shape else np.broadcast_to(found, shape)
+
+    def fit(self, train: Interactions) -> ItemPrior:
+        if len(self.probabilities) != train.n_items:
+            raise InputError(f"the prior has {len(self.probabilities)} items, the data {train.n_items}; give one each")
+        return self
+
+
+@dataclass(frozen=True)
+class PopularityPrior(Prior):
+    """P_fn(l) = pop_l / N, the item's share of the N training interactions: the paper's prior."""
+
+    def fit(self, train: Interactions) -> ItemPrior:
+        return ItemPrior(train.popularity / len(train))
+
+    def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        raise unfitted(self)
+
+
+@dataclass(frozen=True)
+class FlatPrior(Prior):
+    """The same probability for every pair, 1/|I| unless given: BNS-3, which knows nothing but scores."""
+
+    value: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.value is not None:
+            checked(np.asarray(self.value, dtype=np.float64), ())
+
+    def fit(self, train: Interactions) -> ItemPrior:
+        return ItemPrior(np.full(train.n_items, 1.0 / train.n_items if self.value is None else self.value))
+
+    def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        if self.value is None:
+            raise unfitted(self)
+        return np.full(np.broadcast_shapes(np.shape(users), np.shape(items)), self.value)
+
+
+@dataclass(frozen=True)
+class GroupPrior(Prior):
+    """pop_l/N · (1 + (o_ul − mean_o(l)) / max_o(l)): BNS-4, the popularity prior leaning on the user's group.
+
+    o_ul counts the training interactions with l by users of u's group, the value of the user column ``column``; mean
+    and max are over the groups. Users without a value form a group of their own.
+    """
+
+    column: str = "occupation"
+    groups: np.ndarray | None = field(default=None, repr=False, compare=False)  # (n_users,)
+    table: np.ndarray | None = field(default=None, repr=False, compare=False)  # (n_groups, n_items)
+
+    def fit(self, train: Interactions) -> GroupPrior:
+        groups, counts = group_counts(train, self.column)
+        deviation = (counts - counts.mean(axis=0)) / np.maximum(counts.max(axis=0), 1)
+        table = np.clip(train.popularity / len(train) * (1.0 + deviation), 0.0, 1.0)
+        return replace(self, groups=groups, table=table)
+
+    def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        if self.groups is None or self.table is None:
+            raise unfitted(self)
+        return self.table[self.groups[users], items]
+
+
+@dataclass(frozen=True)
+class OraclePrior(Prior):
+    """(label − 0.2)²: 0.64 on the pairs in ``labels``, 0.04 elsewhere. An upper-bound study that uses test labels."""
+
+    labels: Interactions = field(repr=False)
+    positive: float = 0.64
+    negative: float = 0.04
+
+    def __post_init__(self) -> None:
+        checked(np.array([self.positive, self.negative]), (2,))
+
+    def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        from bayesneg.data.lookup import contains
+
+        users, items = np.broadcast_arrays(users, items)
+        pairs = users.ravel().astype(np.int64), items.ravel().astype(np.int64)
+        found = contains(self.labels.indptr, self.labels.indices, *pairs)
+        return np.where(found.reshape(items.shape), self.positive, self.negative)
+
+    @property
+    def uses_test_labels(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class FunctionPrior(Prior):
+    """Any function ``(users, items) → probability`` of dense numbers that broadcast."""
+
+    function: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    sees_test_labels: bool = False  # say so if it does, and every record and table will
+
+    def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        return self.function(*np.broadcast_arrays(users, items))
+
+    @property
+    def uses_test_labels(self) -> bool:
+        return self.sees_test_labels
+
+
+CHECKED = (ItemPrior, GroupPrior, OraclePrior)
+
+
+def group_counts(train: Interactions, column: str) -> tuple[np.ndarray, np.ndarray]:
+    """The group of each user (n_users,), by its value of a user column, and interactions (n_groups, n_items)."""
+    if column not in train.user_columns:
+        known = ", ".join(train.user_columns) or "none"
+        raise InputError(f"the data has no user column {column!r} to group by; it has: {known}")
+    values = np.array([str(value) for value in train.user_columns[column].tolist()])
+    _, groups = np.unique(values, return_inverse=True)
+    n_groups = int(groups.max()) + 1
+    if n_groups > MOST_GROUPS:
+        raise InputError(
+            f"the user column {column!r} has {n_groups:,} different values; a group prior needs few groups, at most "
+            f"{MOST_GROUPS:,}"
+        )
+    cells = groups[train.users] * train.n_items + train.indices
+    return groups, np.bincount(cells, minlength=n_groups * train.n_items).reshape(-1, train.n_items)
+
+
+def as_prior(prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Prior:
+    if isinstance(prior, Prior):
+        return prior
+    if callable(prior):
+        return FunctionPrior(prior)
+    raise InputError(f"prior must be a Prior or a function (users, items) → probability, got {prior!r}")
+
+
+HOOKS = ("kept_out", "end_epoch", "state_dict", "load_state_dict")
+
+
+def follows_training(prior: Prior) -> bool:
+    """Whether the prior is another after each epoch of the model."""
+    return prior.weighs_scores or any(getattr(type(prior), hook) is not getattr(Prior, hook) for hook in HOOKS)
+
+
+def wrapped(prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray], within: str) -> Prior:
+    """A prior inside another, which hands on nothing but its probability: one that follows training is refused."""
+    own = as_prior(prior)
+    if follows_training(own):
+        raise InputError(
+            f"{type(own).__name__} follows the model as it trains and stands alone; use it without {within}"
+        )
+    return own
+
+
+def part_of(
+    prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray], users: np.ndarray, items: np.ndarray
+) -> np.ndarray:
+    """What a prior inside another says about pairs (…), checked before anything is made of it."""
+    own = as_prior(prior)
+    probabilities = own.probability(users, items)
+    return (
+        probabilities if type(own) in CHECKED else checked(probabilities, np.broadcast_shapes(users.shape, items.shape))
+    )
+
+
+def probabilities_of(prior: Prior, users: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+    """What a prior says about candidates (B, m) of users (B,); −1 may say anything.
+
+    The library's own checked themselves when they were built; one of the user's own is checked here, since compiled
+    code trusts it.
+    """
+    if type(prior) is ItemPrior:
+        from bayesneg.kernels.numba import draws
+
+        return draws.looked_up(prior.probabilities, candidates)
+    probabilities = prior.probability(users[:, None], np.maximum(candidates, 0))
+    return probabilities if type(prior) in CHECKED else checked(probabilities, candidates.shape)
+
+
+def checked(probabilities: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The probabilities as float64 (…), each in [0, 1]; a wrong one is named."""
+    try:
+        values = np.require(probabilities, np.float64, ["C", "W"])
+        if values.shape != shape:
+            values = np.array(np.broadcast_to(values, shape))
+    except (TypeError, ValueError):
+        got = np.asarray(probabilities)
+        raise InputError(f"a prior must give numbers of shape {shape}, got {got.dtype} of shape {got.shape}") from None
+    if values.size and not (values.min() >= 0.0 and values.max() <= 1.0):  # NaN fails as well
+        wrong = ~((values >= 0.0) & (values <= 1.0))
+        raise InputError(f"a prior must be a probability between 0 and 1, got {values[wrong].flat[0]}")
+    return values
+
+
+def unfitted(prior: Prior) -> InputError:
+    return InputError(f"{type(prior).__name__} learns from training data; call prior.fit(train) first, as fit does")

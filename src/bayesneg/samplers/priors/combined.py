@@ -1,0 +1,89 @@
+"""Priors made of priors: several together, or one with other odds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from bayesneg.checks import number, one_of
+from bayesneg.data.interactions import Interactions
+from bayesneg.errors import InputError
+from bayesneg.interfaces import Prior
+from bayesneg.samplers.priors.basic import as_prior, part_of, wrapped
+from bayesneg.samplers.priors.calibration_curves import with_odds
+
+SURE = 1e-9  # no prior of a combination is surer than this, so that none can overrule all others
+
+
+@dataclass(frozen=True)
+class CombinedPrior(Prior):
+    """The weighted mean of several priors, of their log odds (``scale="logit"``) or of them (``"probability"``).
+
+    Priors that know different things are better on the logit scale, where one that is sure counts for more; the mean of
+    probabilities stays calibrated if each of them is.
+    """
+
+    priors: Sequence[Prior | Callable[[np.ndarray, np.ndarray], np.ndarray]]
+    weights: Sequence[float] | None = None  # equal unless given; only their ratios matter
+    scale: Literal["logit", "probability"] = "logit"
+
+    def __post_init__(self) -> None:
+        one_of("scale", self.scale, ("logit", "probability"))
+        if not isinstance(self.priors, Sequence):
+            raise InputError(f"priors must be a list of priors, got {self.priors!r}; write CombinedPrior([a, b])")
+        if not self.priors:
+            raise InputError("priors must name at least one prior, got none")
+        object.__setattr__(self, "priors", tuple(wrapped(prior, "CombinedPrior") for prior in self.priors))
+        if self.weights is not None:
+            if not isinstance(self.weights, (Sequence, np.ndarray)):
+                raise InputError(f"weights must be a list of numbers, one for each prior, got {self.weights!r}")
+            if len(self.weights) != len(self.priors):
+                raise InputError(f"weights must be one for each of {len(self.priors)} priors, got {len(self.weights)}")
+            for weight in self.weights:
+                number("weights", weight, above=0)
+            object.__setattr__(self, "weights", tuple(self.weights))
+
+    def fit(self, train: Interactions) -> CombinedPrior:
+        return replace(self, priors=[as_prior(prior).fit(train) for prior in self.priors])
+
+    def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        weights = np.ones(len(self.priors)) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
+        parts = [part_of(prior, users, items) for prior in self.priors]
+        if self.scale == "logit":
+            parts = [_logit(part) for part in parts]
+        mean = sum(weight * part for weight, part in zip(weights / weights.sum(), parts, strict=True))
+        return np.asarray(1.0 / (1.0 + np.exp(-mean)) if self.scale == "logit" else mean)
+
+    @property
+    def uses_test_labels(self) -> bool:
+        return any(as_prior(prior).uses_test_labels for prior in self.priors)
+
+
+@dataclass(frozen=True)
+class ScaledPrior(Prior):
+    """A prior with its odds multiplied by ``strength``: above 1 BNS fears false negatives more, below 1 less."""
+
+    prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray]
+    strength: float = 1.0
+
+    def __post_init__(self) -> None:
+        number("strength", self.strength, above=0)
+        object.__setattr__(self, "prior", wrapped(self.prior, "ScaledPrior"))
+
+    def fit(self, train: Interactions) -> ScaledPrior:
+        return replace(self, prior=as_prior(self.prior).fit(train))
+
+    def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        return with_odds(part_of(self.prior, users, items), self.strength)
+
+    @property
+    def uses_test_labels(self) -> bool:
+        return as_prior(self.prior).uses_test_labels
+
+
+def _logit(probabilities: np.ndarray) -> np.ndarray:
+    inside = np.clip(probabilities, SURE, 1.0 - SURE)
+    return np.log(inside / (1.0 - inside))

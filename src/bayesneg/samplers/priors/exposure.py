@@ -1,0 +1,88 @@
+"""A prior that knows what users were shown and did not choose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from bayesneg.checks import number
+from bayesneg.data.interactions import Interactions
+from bayesneg.errors import InputError
+from bayesneg.interfaces import Prior
+from bayesneg.samplers.priors.basic import as_prior, part_of, wrapped
+from bayesneg.samplers.priors.calibration_curves import with_odds
+from bayesneg.samplers.priors.rates import RatePrior
+from bayesneg.seeding import stream
+
+
+@dataclass(frozen=True)
+class ExposurePrior(Prior):
+    """The prior ``base``, with its odds multiplied by ``seen`` for pairs in ``rejected``: shown, and not chosen.
+
+    An item that nobody showed to the user may well be liked; one that the user passed over probably is not.
+    ``rejected`` comes from :func:`bayesneg.load` or anything else that gives interactions; its identifiers are matched
+    with those of the training data when the prior is fitted, and pairs about unknown users or items are left out. It
+    must not hold what was chosen later: a test label among the rejected would be a label seen.
+    """
+
+    rejected: Interactions = field(repr=False)
+    base: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray] = field(default_factory=RatePrior)
+    seen: float = 0.1
+
+    def __post_init__(self) -> None:
+        number("seen", self.seen, least=0, most=1)
+        if not isinstance(self.rejected, Interactions):
+            raise InputError(
+                f"rejected must be interactions, got {type(self.rejected).__name__}; bn.load reads a file or a frame"
+            )
+        object.__setattr__(self, "base", wrapped(self.base, "ExposurePrior"))
+
+    def fit(self, train: Interactions) -> ExposurePrior:
+        return replace(self, rejected=matched(self.rejected, train), base=as_prior(self.base).fit(train))
+
+    def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        if np.max(users, initial=0) >= self.rejected.n_users or np.max(items, initial=0) >= self.rejected.n_items:
+            raise InputError("ExposurePrior numbers users and items by the training data; call prior.fit(train) first")
+        base = part_of(self.base, users, items)
+        return np.where(self.rejected.contains(users, items), with_odds(base, self.seen), base)
+
+    @property
+    def uses_test_labels(self) -> bool:
+        return as_prior(self.base).uses_test_labels
+
+
+def passed_over(shown: Interactions, chosen: Interactions, *, held_out: float = 0.0) -> Interactions:
+    """The pairs that were shown and never chosen, but for a random share ``held_out`` of them.
+
+    Where a share of what was chosen is held out, as much of what was not must be: otherwise nothing but test labels
+    would be missing among what was shown, and the prior would give them away.
+    """
+    left = ~matched(chosen, shown).contains(shown.users, shown.indices)
+    left &= stream(0, "shown").random(len(left)) >= held_out
+    return Interactions.from_numbers(
+        shown.users[left], shown.indices[left], user_ids=shown.user_ids, item_ids=shown.item_ids, name=shown.name
+    )
+
+
+def matched(pairs: Interactions, train: Interactions) -> Interactions:
+    """The pairs whose user and item are in the training data, by its numbers."""
+    if pairs.user_ids is train.user_ids and pairs.item_ids is train.item_ids:
+        return pairs
+    users = _numbers(pairs.user_ids, train.user_ids)[pairs.users]
+    items = _numbers(pairs.item_ids, train.item_ids)[pairs.indices]
+    known = (users >= 0) & (items >= 0)
+    if not known.any():
+        raise InputError(
+            f"{pairs.name}: no pair has a user and an item of the training data; are the identifiers the same?"
+        )
+    return Interactions.from_numbers(
+        users[known], items[known], user_ids=train.user_ids, item_ids=train.item_ids, name=pairs.name
+    )
+
+
+def _numbers(ids: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """The dense number of each identifier, −1 where it is unknown; integers and their decimal strings are the same."""
+    places = {str(raw): number for number, raw in enumerate(known.tolist())}
+    return np.array([places.get(str(raw), -1) for raw in ids.tolist()], dtype=np.int64)

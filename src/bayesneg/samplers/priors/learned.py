@@ -1,0 +1,159 @@
+"""A prior learned from the training data: what a linear item model expects, made into a calibrated probability.
+
+Part of the training pairs is hidden, an item model is built from the rest, and its scores of unobserved pairs are laid
+beside the question whether the pair was hidden: that gives a curve from scores to probabilities. Every pair is hidden
+once (cross-fitting). The curve is then read at the scores of the item model built from all training pairs. No label
+outside the training data is touched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Literal
+
+import numpy as np
+
+from bayesneg.checks import number, one_of, whole
+from bayesneg.data.interactions import Interactions
+from bayesneg.errors import InputError
+from bayesneg.interfaces import Prior
+from bayesneg.linear.ease import DENSE_ITEMS, ease
+from bayesneg.linear.item_models import ItemModel
+from bayesneg.linear.neighbours import item_neighbours
+from bayesneg.samplers.priors.basic import unfitted
+from bayesneg.samplers.priors.calibration_curves import CURVES, CalibrationCurve, HiddenCurve
+from bayesneg.samplers.priors.cross_fitting import folds_of, unobserved_pairs
+from bayesneg.seeding import stream
+
+AT_ONCE = 1 << 24  # scores made at once when rows are filled: 64 MiB
+
+
+@dataclass(frozen=True)
+class LearnedPrior(Prior):
+    """P(hidden | score of a linear item model), cross-fitted inside the training data.
+
+    ``model`` is ``"ease"``, ``"neighbours"``, or ``"auto"``: EASE up to 8,192 items, whose weights fit in memory, and
+    item neighbours above. ``l2`` is EASE's; ``neighbours`` and ``shrink`` are the neighbours'. ``folds`` K hides one
+    K-th of the training pairs at a time. ``curve`` is ``"isotonic"`` or ``"logistic"``. ``hidden`` is the believed
+    ratio of hidden to observed positives, to which the curve is taken (:class:`HiddenCurve`); unless given it stays as
+    cross-fitting found it, which is for a ratio of 1 / (K − 1), and too low for the most probable pairs. ``cache`` is
+    how many MiB of probabilities may be kept, if those of every user fit; otherwise each is computed when asked for.
+    """
+
+    model: Literal["auto", "ease", "neighbours"] = "auto"
+    l2: float = 400.0
+    neighbours: int = 50
+    shrink: float = 10.0
+    folds: int = 5
+    curve: Literal["isotonic", "logistic"] = "isotonic"
+    hidden: float | None = None
+    seed: int = 0
+    cache: int = 256
+    _last: _Last = field(default_factory=lambda: _Last(), init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        one_of("model", self.model, ("auto", "ease", "neighbours"))
+        one_of("curve", self.curve, tuple(CURVES))
+        number("l2", self.l2, above=0)
+        number("shrink", self.shrink, least=0)
+        whole("neighbours", self.neighbours)
+        whole("folds", self.folds, least=2)
+        whole("cache", self.cache, least=0)
+        if self.hidden is not None:
+            number("hidden", self.hidden, above=0)
+
+    def fit(self, train: Interactions) -> ScoredPrior:
+        """The learned prior; asked for again with the same data, by another seed of a comparison, the same one."""
+        with self._last.lock:
+            if self._last.prior is None or not self._last.prior.is_of(train):
+                self._last.prior = self._learned(train)
+            return self._last.prior
+
+    def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        raise unfitted(self)
+
+    def _learned(self, train: Interactions) -> ScoredPrior:
+        rng = stream(self.seed, "learned prior")
+        scores, hidden, weights = self._cross_fitted(train, rng)
+        curve = CURVES[self.curve](scores, hidden, weights)
+        model = self._item_model(train)
+        if self.hidden is not None:
+            pairs = unobserved_pairs(train, None, rng)
+            now = _size(model.pairs(train, pairs.users, pairs.items), pairs.weights)
+            scale = _size(scores, weights) / now if now > 0 else 1.0
+            curve = HiddenCurve(curve, factor=self.folds * self.hidden, scale=scale)
+        return ScoredPrior(model, curve, replace(train, truth=None), cache=self.cache)
+
+    def _cross_fitted(self, train: Interactions, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Scores of unobserved pairs, whether each was hidden, and how many each stands for."""
+        found = []
+        for seen, held_out in folds_of(train, self.folds, rng):
+            pairs = unobserved_pairs(seen, held_out, rng)
+            scores = self._item_model(seen).pairs(seen, pairs.users, pairs.items)
+            found.append((scores, pairs.hidden, pairs.weights))
+        scores, hidden, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return scores, hidden, weights
+
+    def _item_model(self, chosen: Interactions) -> ItemModel:
+        if self.model == "ease" or (self.model == "auto" and chosen.n_items <= DENSE_ITEMS):
+            return ease(chosen, l2=self.l2)
+        return item_neighbours(chosen, neighbours=self.neighbours, shrink=self.shrink)
+
+
+@dataclass
+class _Last:
+    """What was learned last, so that the seeds of a comparison share it."""
+
+    prior: ScoredPrior | None = None
+    lock: Lock = field(default_factory=Lock)
+
+
+class ScoredPrior(Prior):
+    """A curve over the scores of an item model: what :class:`LearnedPrior` learned from ``train``."""
+
+    def __init__(self, model: ItemModel, curve: CalibrationCurve, train: Interactions, *, cache: int) -> None:
+        self.model, self.curve, self.train = model, curve, train
+        fits = 4 * train.n_users * train.n_items <= cache * 2**20 and model.rows_are_pairs
+        self.rows = _Rows(train.n_users, train.n_items) if fits else None
+
+    def is_of(self, train: Interactions) -> bool:
+        same = self.train.indices is train.indices and self.train.indptr is train.indptr
+        return same or self.train.fingerprint == train.fingerprint
+
+    def fit(self, train: Interactions) -> ScoredPrior:
+        if not self.is_of(train):
+            raise InputError("the prior was learned from other training data; give the LearnedPrior itself")
+        return self
+
+    def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        users, items = np.broadcast_arrays(users, items)
+        if self.rows is not None:
+            self._fill(self.rows, users)
+            return self.rows.probabilities[users, items].astype(np.float64)
+        scores = self.model.pairs(self.train, users.ravel(), items.ravel())
+        return self.curve(scores).astype(np.float32).astype(np.float64).reshape(users.shape)
+
+    def _fill(self, rows: _Rows, users: np.ndarray) -> None:
+        """Make the rows that are asked for the first time."""
+        missing = np.unique(users[~rows.filled[users]])
+        step = max(1, AT_ONCE // self.train.n_items)
+        for start in range(0, len(missing), step):
+            own = missing[start : start + step]
+            rows.probabilities[own] = self.curve(self.model.rows(self.train, own))
+            rows.filled[own] = True  # after its row is whole: other threads may be reading
+
+
+class _Rows:
+    """Probabilities of every item for the users asked about so far; memory is taken as rows are filled."""
+
+    def __init__(self, n_users: int, n_items: int) -> None:
+        self.probabilities = np.empty((n_users, n_items), dtype=np.float32)
+        self.filled = np.zeros(n_users, dtype=bool)
+
+
+def _size(scores: np.ndarray, weights: np.ndarray) -> float:
+    """The root mean square; 0 of nothing."""
+    if not weights.sum() > 0:
+        return 0.0
+    return float(np.sqrt(np.average(scores.astype(np.float64) ** 2, weights=weights)))

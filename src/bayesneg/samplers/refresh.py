@@ -1,0 +1,105 @@
+"""A summary of every user's score list, made anew by a stated rule: F without looking at the list for each example.
+
+A user's summary is made when the user is first met in an epoch, and again once the user's vector has moved by more than
+a share of its length since. Between that an example costs the same whatever the size of the catalogue.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesneg.checks import number, whole
+from bayesneg.interfaces import Batch, Embeddings
+from bayesneg.kernels.rules import LeastRiskBySummary, Likelihood, Population
+
+SCORES = 1 << 17  # held at once while summaries are made: they stay in the cache
+LEAST_POOL, POOL_SHARE = 160, 1024
+WORTH_A_THREAD = 256  # users
+
+
+@dataclass(frozen=True)
+class Refresh:
+    """``moved``: the share of its length by which a user's vector may move before its summary is made anew.
+
+    ``pool``: so many items, those that can score highest, are all looked at, and fewer and fewer of the others; one in
+    1,024 items, but at least 160, unless given.
+    """
+
+    moved: float = 0.12
+    pool: int | None = None
+
+    def __post_init__(self) -> None:
+        number("moved", self.moved, least=0)
+        if self.pool is not None:
+            whole("pool", self.pool)
+
+
+class Summaries:
+    """The summaries of all users, 4·(K + d + 1) bytes each with K ≤ 32 knots and vectors of length d."""
+
+    def __init__(self, refresh: Refresh, n_users: int, n_items: int) -> None:
+        from bayesneg.kernels.numba import summaries
+
+        self.moved = float(refresh.moved)
+        self.size = max(LEAST_POOL, n_items // POOL_SHARE) if refresh.pool is None else refresh.pool
+        self.ranks = summaries.knot_ranks(n_items)
+        self.knots = np.zeros((n_users, len(self.ranks)), dtype=np.float32)
+        self.then = np.empty((n_users, 0), dtype=np.float32)  # the users' vectors when their summaries were made
+        self.made = np.full(n_users, -1, dtype=np.int32)  # the epochs in which that was
+        self.epoch = -1
+
+    def up_to_date(
+        self, batch: Batch, *, weight: float, over: Population, likelihood: Likelihood
+    ) -> LeastRiskBySummary:
+        """The rule, once the summaries of the batch's users are fresh."""
+        from bayesneg.kernels.numba import summaries
+
+        there = self._on_device(batch, over.with_observed)
+        if there is not None:
+            return LeastRiskBySummary(weight, over, likelihood, there, self.ranks)
+        vectors = batch.scorer.embeddings()
+        if self.then.shape[1] != vectors.users.shape[1]:
+            self.then = np.zeros_like(vectors.users)
+        if self.epoch != batch.epoch:
+            self.epoch = batch.epoch
+            self.pool = summaries.pool_of(vectors.users, vectors.items, self.size)
+        due = summaries.due_users(batch.users, batch.epoch, vectors.users, self.then, self.made, self.moved)
+        self._make(due, vectors, batch, over.with_observed)
+        return LeastRiskBySummary(weight, over, likelihood, self.knots, self.ranks)
+
+    def _on_device(self, batch: Batch, over_all: bool) -> Any:
+        """The knots where a model keeps its vectors on a GPU and refreshes the summaries there, otherwise None."""
+        refresh = getattr(batch.scorer, "refreshed_knots", None)
+        if refresh is None:
+            return None
+        return refresh(batch, self.ranks, moved=self.moved, pool=self.size, over_all=over_all)
+
+    def _make(self, due: np.ndarray, vectors: Embeddings, batch: Batch, over_all: bool) -> None:
+        """In as many threads as the batch allows, each for users of its own."""
+        if len(due) == 0:
+            return
+        items = vectors.items[self.pool.items]  # (P, d)
+        threads = min(batch.threads, len(due) // WORTH_A_THREAD)
+        if threads <= 1:
+            self._make_part(due, items, vectors, batch, over_all)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            parts = np.array_split(due, threads)
+            list(pool.map(lambda users: self._make_part(users, items, vectors, batch, over_all), parts))
+
+    def _make_part(self, due: np.ndarray, items: np.ndarray, vectors: Embeddings, batch: Batch, over_all: bool) -> None:
+        from bayesneg.kernels.numba import summaries
+
+        at_once = max(1, SCORES // len(items))
+        room = np.empty((min(at_once, len(due)), len(items)), dtype=np.float32)
+        for first in range(0, len(due), at_once):
+            users = due[first : first + at_once]
+            x = np.matmul(vectors.users[users], items.T, out=room[: len(users)])
+            summaries.summarise(
+                x, x.max(axis=1), x.min(axis=1), users, vectors.users, self.pool,
+                batch.train.indptr, batch.train.indices, over_all, self.ranks, self.knots,
+            )  # fmt: skip

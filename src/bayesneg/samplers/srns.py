@@ -1,0 +1,96 @@
+"""Simplify and robustify: a memory of candidates per user, chosen by score and by variance over time.
+
+J. Ding et al., "Simplify and Robustify Negative Sampling for Implicit Collaborative Filtering", NeurIPS 2020.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from bayesneg.checks import number, whole
+from bayesneg.data.interactions import Interactions
+from bayesneg.interfaces import Batch, RuleSampler, Scorer
+from bayesneg.kernels.rules import SNAPSHOTS, Draws, FromMemory
+from bayesneg.samplers.candidates import UniformDraw, drawn_by, no_numbers, prepared
+
+
+@dataclass
+class Memory:
+    """The candidates of each user, and the model at the last epoch ends, from which any item's past scores follow."""
+
+    items: np.ndarray  # (n_users, S1) int32, −1 where a user has fewer negatives
+    past_users: np.ndarray  # (5, n_users, d) float32, sized when the model is first seen
+    past_items: np.ndarray  # (5, n_items, d) float32
+    epochs: np.ndarray  # (1,) int64, how many epoch ends were seen
+
+    def fit_to(self, scorer: Scorer) -> None:
+        if self.past_users.size == 0:
+            dim = scorer.embeddings().items.shape[1]
+            self.past_users = np.zeros((SNAPSHOTS, scorer.n_users, dim), dtype=np.float32)
+            self.past_items = np.zeros((SNAPSHOTS, scorer.n_items, dim), dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class SRNS(RuleSampler):
+    """The memory item of greatest P_k + α_t·std(P_k), P_k = σ(x_uk − x_ui), α_t = α·min(1, t/T0).
+
+    The standard deviation is over the last five epoch ends, whether or not the item was in memory then; t counts the
+    epochs that have ended. After choosing, once per user and batch, S2 fresh uniform items join, and S1 of them all
+    stay, without replacement ∝ softmax(x/τ).
+    """
+
+    memory: int = 8
+    fresh: int = 64
+    temperature: float = 10.0
+    alpha: float = 5.0
+    warmup: int = 50
+    state: Memory | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("memory", "fresh", "warmup"):
+            whole(name, getattr(self, name))
+        number("temperature", self.temperature, above=0)
+        number("alpha", self.alpha, least=0)
+
+    def prepare(self, train: Interactions, *, rng: np.random.Generator) -> SRNS:
+        users = np.arange(train.n_users, dtype=np.int32)
+        items, _ = UniformDraw().draw(users, self.memory, train=train, rng=rng)
+        nothing = np.empty((SNAPSHOTS, 0, 0), dtype=np.float32)
+        return replace(self, state=Memory(items, nothing, nothing, np.zeros(1, dtype=np.int64)))
+
+    def rule(self, batch: Batch) -> FromMemory:
+        state = prepared(self.state)
+        state.fit_to(batch.scorer)
+        alpha = self.alpha * min(1.0, (batch.epoch - 1) / self.warmup)
+        n_past = min(SNAPSHOTS, int(state.epochs[0]))
+        return FromMemory(state.items, state.past_users, state.past_items, n_past, alpha, float(self.temperature))
+
+    def width(self, n_items: int) -> int:
+        return 2 * (self.memory + self.fresh)
+
+    def wanted(self, n_items: int) -> int:
+        return self.memory
+
+    def draws(self, batch: Batch) -> Draws:
+        size = self.memory + self.fresh  # enough that ``fresh`` of them are not in memory
+        candidates, sizes = drawn_by(UniformDraw(), batch, size)
+        return Draws(candidates, sizes, no_numbers(len(sizes)), batch.rng.random((len(sizes), size)))
+
+    def end_epoch(self, epoch: int, scorer: Scorer) -> None:
+        state = prepared(self.state)
+        state.fit_to(scorer)
+        slot = (epoch - 1) % SNAPSHOTS
+        state.past_users[slot], state.past_items[slot] = scorer.embeddings()
+        state.epochs[0] = epoch
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        state = prepared(self.state)
+        return {"items": state.items, "users": state.past_users, "past": state.past_items, "epochs": state.epochs}
+
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        own = prepared(self.state)
+        own.items[:], own.epochs[:] = state["items"], state["epochs"]
+        own.past_users, own.past_items = state["users"].copy(), state["past"].copy()

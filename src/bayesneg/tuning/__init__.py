@@ -1,0 +1,1 @@
+"""Hyperparameter search, and advice from it."""

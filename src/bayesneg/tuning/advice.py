@@ -1,0 +1,120 @@
+"""From a final comparison to advice: the simplest way that nothing clearly beats.
+
+The favourite is chosen on validation data alone. Test labels then say, once, whether it is clearly better than what is
+simpler: plain RNS, and models that need no sampler. Where it is not, the simpler one is the advice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from statistics import fmean
+from typing import Final
+
+from bayesneg.evaluation.statistics import Difference
+from bayesneg.runs.pairing import Paired, paired
+from bayesneg.runs.record import RunRecord
+from bayesneg.runs.tuning_result import Advice, Evidence
+
+CLOSE: Final = 0.05  # of a score: what differs by no more is as good
+
+
+def advise(records: Sequence[RunRecord], simpler: Collection[str]) -> Advice:
+    """What the records recommend; ``simpler`` are the labels that need no tuning, or no sampler at all."""
+    groups: dict[str, list[RunRecord]] = {}
+    for record in records:
+        groups.setdefault(record.label, []).append(record)
+    key = _judged_by(records[0])
+    validation = {label: fmean(_chosen(run, f"validation_{key}") for run in runs) for label, runs in groups.items()}
+    test = {label: fmean(run.final[key] or 0.0 for run in runs) for label, runs in groups.items()}
+    favourite = max(validation, key=lambda label: (validation[label], label in simpler))
+    evidence = [
+        Evidence(rival, found, rival in simpler)
+        for rival, runs in groups.items()
+        if rival != favourite and (found := paired(groups[favourite], runs, key)) is not None
+    ]
+    as_good = {
+        each.rival: each
+        for each in evidence
+        if each.is_simpler and not (each.difference.is_clear and each.difference.mean > 0)
+    }
+    if favourite in simpler or not as_good:
+        label, text = favourite, _won(favourite, evidence, favourite in simpler, key)
+    else:
+        label = max(as_good, key=lambda rival: validation[rival])
+        text = _as_good(favourite, as_good, label, key, CLOSE * abs(test[label]))
+    return Advice(label, favourite, key, text + _unfinished(groups), evidence, validation, test)
+
+
+def _won(favourite: str, evidence: Sequence[Evidence], is_simple: bool, key: str) -> str:
+    against = "; ".join(_against(each) for each in evidence if is_simple or each.is_simpler)
+    if is_simple:
+        text = f"Use {favourite}: it needs no tuned sampler, and nothing that was tuned is better on validation data."
+        text += f" On test data its {key} differs from that of {against}." if against else ""
+    else:
+        text = (
+            f"Use {favourite}: it is best on validation data, and on test data clearly better in {key} than {against}."
+        )
+    equals = [each.rival for each in evidence if not each.difference.is_clear]
+    ahead = [each.rival for each in evidence if _loses(each.difference)]
+    if equals:
+        text += f" Not distinguishable from it on test data: {'; '.join(equals)}."
+    if ahead:
+        text += f" Better on test data, though not on validation data, which choose: {'; '.join(ahead)}."
+    return text
+
+
+def _as_good(favourite: str, as_good: Mapping[str, Evidence], label: str, key: str, margin: float) -> str:
+    found = "; ".join(_against(each) for each in as_good.values())
+    difference = as_good[label].difference
+    if _loses(difference):
+        verdict = "it is better, and simpler"
+    elif _within(difference, margin):
+        verdict = "it is as good, and simpler"
+    else:
+        verdict = "it is simpler, and nothing was shown to be better; more seeds (--seeds) may tell them apart"
+    return (
+        f"Use {label}: {verdict}. The best on validation data, {favourite}, is on test data not clearly better in "
+        f"{key} than {found}."
+    )
+
+
+def _within(found: Paired, margin: float) -> bool:
+    """Whether the difference, over users and over seeds, is surely no larger than the margin."""
+    ranges = [found.over_users, *([found.over_seeds] if found.n_seeds > 1 else [])]
+    return all(max(abs(one.low), abs(one.high)) <= margin for one in ranges)
+
+
+def _against(evidence: Evidence) -> str:
+    found = evidence.difference
+    seeds = f", over {found.n_seeds} seeds {_range(found.over_seeds)}" if found.n_seeds > 1 else ", one seed only"
+    return f"{evidence.rival} ({found.mean:+.4f}, 95% over users {_range(found.over_users)}{seeds})"
+
+
+def _range(difference: Difference) -> str:
+    return f"{difference.low:+.4f} to {difference.high:+.4f}"
+
+
+def _loses(found: Paired) -> bool:
+    return found.is_clear and found.mean < 0
+
+
+def _unfinished(groups: Mapping[str, Sequence[RunRecord]]) -> str:
+    """A warning where most runs were best at their very last epoch: more epochs might turn the verdict."""
+    rising = [
+        label
+        for label, runs in groups.items()
+        if len(runs[0].epochs) > 1 and 2 * sum(run.reported_epoch == len(run.epochs) for run in runs) > len(runs)
+    ]
+    if not rising:
+        return ""
+    return f" Still rising at the last epoch, so that more epochs may change this: {'; '.join(rising)}."
+
+
+def _judged_by(record: RunRecord) -> str:
+    """The NDCG that chose the epoch: ``ndcg@20``, or of a shorter list where the catalogue is short."""
+    names = [name for line in record.epochs for name in line if name.startswith("validation_ndcg@")]
+    return names[0].removeprefix("validation_")
+
+
+def _chosen(record: RunRecord, key: str) -> float:
+    return record.at_epochs(key)[record.reported_epoch]

@@ -1,0 +1,294 @@
+"""The search: one trial after another on validation data, kept by Optuna as they go.
+
+A trial depends on the seed, on the trials before it and on nothing else: its proposals come from a stream of its own,
+so that a search that was stopped goes on as if it had not been. The test part never enters: a trial is trained on a
+split whose test part *is* the validation part.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from bayesneg.config.names import SamplerSpec
+from bayesneg.data.splits import Split
+from bayesneg.errors import BayesnegError, InputError
+from bayesneg.interfaces import Model, NegativeSampler, Prior
+from bayesneg.progress import SearchBar
+from bayesneg.runs.tuning_result import State, Trial
+from bayesneg.samplers.bns import BNS, Posterior
+from bayesneg.samplers.priors.learned import LearnedPrior
+from bayesneg.seeding import stream
+from bayesneg.training import fit
+from bayesneg.tuning.space import Among, Family, WholeBetween
+
+if TYPE_CHECKING:
+    import optuna
+
+JOURNAL: Final = "search.jsonl"
+RANDOM: Final = 8  # trials before Optuna's model of what is good proposes any
+UNJUDGED: Final = 4  # trials before any is given up early
+ATTEMPTS: Final = 40  # to find a setting that was not tried, the last of them at random
+
+
+class _GivenUpError(Exception):
+    """The trial lies below the median of those before it."""
+
+
+def require_optuna() -> None:
+    if find_spec("optuna") is None:
+        raise InputError("tuning needs optuna, which is not installed; run: pip install 'bayesneg[tune]'")
+
+
+@dataclass
+class Search:
+    """What is tried, on what, and where it is kept."""
+
+    families: Sequence[Family]
+    model: Model
+    split: Split  # a blind one
+    epochs: int
+    evaluate_every: int
+    seed: int
+    study: optuna.Study
+    learned: dict[Prior, Prior] = field(default_factory=dict)  # what a trial learned, for those with the same settings
+
+    def run(self, n_trials: int, bar: SearchBar) -> list[Trial]:
+        """Trials until there are so many, or nothing new is left to try; those that are there already count."""
+        from optuna.trial import TrialState
+
+        for stale in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+            self.study.tell(stale.number, state=TrialState.FAIL)  # its process was killed
+        self._show(bar)
+        while len(done := self.trials()) < n_trials:
+            found = self._propose({trial.sampler for trial in done}, len(done))
+            if found is None:
+                break
+            asked, spec = found
+            try:
+                self._try(asked, spec, bar)
+            except BaseException:
+                # if it had not ended, it does not count and will be tried again
+                self.study.tell(asked, state=TrialState.FAIL, skip_if_finished=True)
+                raise
+            self._show(bar)
+        return done
+
+    def trials(self) -> list[Trial]:
+        """Those that came to an end, in their order."""
+        from optuna.trial import TrialState
+
+        ended = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
+        return [_trial(number, frozen) for number, frozen in enumerate(ended, 1)]
+
+    def _propose(self, known: Collection[str], n_done: int) -> tuple[optuna.Trial, SamplerSpec] | None:
+        """A setting that is not known yet: of every sampler the usual one first, then what Optuna proposes."""
+        from optuna.trial import TrialState
+
+        for family in self._in_turn(n_done):
+            for attempt in range(ATTEMPTS):
+                asked = self._asked(family, n_done, attempt)
+                spec = family.at({key: _suggested(asked, family, key) for key in family.ranges})
+                if spec.written not in known:
+                    for key, value in (("sampler", spec.written), ("label", spec.label), ("family", family.name)):
+                        asked.set_user_attr(key, value)
+                    return asked, spec
+                self.study.tell(asked, state=TrialState.FAIL)  # it would come out the same
+        return None
+
+    def _in_turn(self, n_done: int) -> list[Family]:
+        """Whose turn it is, each sampler once, then as often as it has settings to search; and who is next if that one
+        has nothing new.
+        """
+        if n_done < len(self.families):
+            return [self.families[n_done]]
+        turns = [each for each in self.families for _ in each.ranges]
+        first = (n_done - len(self.families)) % max(1, len(turns))
+        return list({each.name: each for each in (*turns[first:], *turns[:first])}.values())
+
+    def _asked(self, family: Family, n_done: int, attempt: int) -> optuna.Trial:
+        from optuna.samplers import RandomSampler, TPESampler
+        from optuna.trial import TrialState
+
+        seed = int(stream(self.seed, "search", n_done, attempt).integers(2**31))
+        modelled = attempt < ATTEMPTS // 4  # the best places may all be known: then any other
+        self.study.sampler = TPESampler(seed=seed, n_startup_trials=RANDOM) if modelled else RandomSampler(seed)
+        waiting = self.study.get_trials(deepcopy=False, states=(TrialState.WAITING,))
+        if n_done < len(self.families) and attempt == 0 and not waiting:
+            self.study.enqueue_trial({_parameter(family, key): value for key, value in family.usual.items()})
+        return self.study.ask()
+
+    def _try(self, asked: optuna.Trial, spec: SamplerSpec, bar: SearchBar) -> None:
+        from optuna.trial import TrialState
+
+        started = time.perf_counter()
+        state = TrialState.COMPLETE
+        try:
+            self._train(asked, spec, bar)
+        except _GivenUpError:
+            state = TrialState.PRUNED
+        except BayesnegError as error:  # diverged, say: a finding about the setting, not the end of the search
+            asked.set_user_attr("failed", str(error))
+            state = TrialState.PRUNED
+        asked.set_user_attr("seconds", time.perf_counter() - started)
+        best = max(self._curve(asked).values()) if state == TrialState.COMPLETE else None
+        self.study.tell(asked, best, state=state)
+
+    def _show(self, bar: SearchBar) -> None:
+        done = self.trials()
+        leader = max(best_of(done).values(), key=lambda trial: trial.value or 0.0, default=None)
+        bar.finish(len(done), "" if leader is None else f"best {leader.value:.4f} {leader.label}")
+
+    def _train(self, asked: optuna.Trial, spec: SamplerSpec, bar: SearchBar) -> None:
+        def after_epoch(line: dict[str, Any]) -> None:
+            bar.advance(spec.label, line)
+            value = next((value for key, value in line.items() if key.startswith("ndcg@")), None)
+            if value is None:
+                return
+            asked.report(value, line["epoch"])
+            if line["epoch"] < self.epochs and asked.should_prune():
+                raise _GivenUpError
+
+        fit(
+            self.model,
+            self.split,
+            self._built(spec),
+            epochs=self.epochs,
+            seed=self.seed,
+            evaluate_every=self.evaluate_every,
+            label=spec.label,
+            progress=after_epoch,
+        )
+
+    def _built(self, spec: SamplerSpec) -> NegativeSampler:
+        sampler = spec.build(self.split)
+        if isinstance(sampler, BNS | Posterior) and isinstance(sampler.prior, LearnedPrior):
+            return replace(sampler, prior=self.learned.setdefault(sampler.prior, sampler.prior))
+        return sampler
+
+    def _curve(self, asked: optuna.Trial) -> dict[int, float]:
+        return self.study.get_trials(deepcopy=False)[asked.number].intermediate_values
+
+
+def best_of(trials: Sequence[Trial]) -> dict[str, Trial]:
+    """The best trial of each family, of equals the first; one that was given up counts with what it had reached."""
+    found: dict[str, Trial] = {}
+    for trial in trials:
+        known = found.get(trial.family)
+        if trial.state != "failed" and (known is None or (trial.value or 0.0) > (known.value or 0.0)):
+            found[trial.family] = trial
+    return found
+
+
+@contextmanager
+def opened(folder: Path | None, plan: Mapping[str, Any], *, resume: bool) -> Iterator[optuna.Study]:
+    """A study kept in ``folder``, or in memory; one that is there is gone on with if it was begun with this plan."""
+    import optuna
+
+    said = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)  # the bar says how far it is
+    try:
+        yield _study(folder, plan, resume)
+    finally:
+        optuna.logging.set_verbosity(said)
+
+
+def _study(folder: Path | None, plan: Mapping[str, Any], resume: bool) -> optuna.Study:
+    from optuna import create_study
+    from optuna.pruners import MedianPruner
+    from optuna.storages import InMemoryStorage
+
+    journal = None if folder is None else folder / JOURNAL
+    if journal is not None and journal.exists() and not resume:
+        raise InputError(f"{folder} already holds a search; choose another --out, or add --resume to go on with it")
+    if journal is not None:
+        _check_place(journal)
+        journal.parent.mkdir(parents=True, exist_ok=True)
+        _mend(journal)
+    study = create_study(
+        study_name="tune",
+        storage=InMemoryStorage() if journal is None else _kept_in(journal),
+        direction="maximize",
+        pruner=MedianPruner(n_startup_trials=UNJUDGED, n_warmup_steps=math.ceil(plan["epochs"] / 3)),
+        load_if_exists=True,
+    )
+    known = study.user_attrs
+    for key, value in plan.items():
+        begun = known.get(key, value)  # an earlier version may not have kept it
+        if begun != value:
+            raise InputError(
+                f"{folder} holds a search with another {key} ({begun}, now {value}); resume it as it was begun, or "
+                "choose another --out"
+            )
+    for key in plan:  # only now: a search that is refused stays as it is
+        if key not in known:
+            study.set_user_attr(key, plan[key])
+    return study
+
+
+def _kept_in(journal: Path) -> optuna.storages.JournalStorage:
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+
+    class Lock(JournalFileOpenLock):
+        """Ctrl-C while the lock is given back stays Ctrl-C: Optuna tidies up what may be gone, and would say that."""
+
+        def release(self) -> None:
+            try:
+                super().release()
+            except FileNotFoundError as error:
+                raise error.__context__ or error from None
+
+    path = str(journal.resolve())
+    return JournalStorage(JournalFileBackend(path, lock_obj=Lock(path)))
+
+
+def _check_place(journal: Path) -> None:
+    folder = journal.parent
+    if folder.exists() and not journal.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} exists and is not an empty folder; choose another --out")
+
+
+def _mend(journal: Path) -> None:
+    """A process killed while it wrote leaves its lock, for which the next would wait, and may be half a line, which
+    would spoil the next.
+    """
+    journal.with_name(f"{journal.name}.lock").unlink(missing_ok=True)
+    content = journal.read_bytes() if journal.exists() else b""
+    if content and not content.endswith(b"\n"):
+        journal.write_bytes(content[: content.rfind(b"\n") + 1])
+
+
+def _parameter(family: Family, key: str) -> str:
+    """Each family has parameters of its own, since what suits one need not suit another."""
+    return f"{family.name} {key}"
+
+
+def _suggested(asked: optuna.Trial, family: Family, key: str) -> Any:
+    name, values = _parameter(family, key), family.ranges[key]
+    if isinstance(values, Among):
+        return asked.suggest_categorical(name, values.values)
+    if isinstance(values, WholeBetween):
+        return asked.suggest_int(name, *values, log=True)
+    return asked.suggest_float(name, *values, log=True)
+
+
+def _trial(number: int, frozen: optuna.trial.FrozenTrial) -> Trial:
+    own = frozen.user_attrs
+    state: State = "failed" if "failed" in own else "complete" if frozen.state.name == "COMPLETE" else "pruned"
+    return Trial(
+        number=number,
+        sampler=own["sampler"],
+        label=own["label"],
+        family=own["family"],
+        state=state,
+        curve=dict(sorted(frozen.intermediate_values.items())),
+        seconds=own["seconds"],
+        why=own.get("failed", ""),
+    )

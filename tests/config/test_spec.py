@@ -1,0 +1,208 @@
+"""Names and settings as text ↔ objects."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+import bayesneg as bn
+from bayesneg.config.build import schedule
+from bayesneg.config.listing import setting_lines
+from bayesneg.config.names import (
+    MODELS,
+    SAMPLERS,
+    SamplerSpec,
+    build_model,
+    parse_priors,
+    parse_samplers,
+    sort_settings,
+    with_device,
+)
+from bayesneg.errors import InputError
+from bayesneg.models import baselines
+from bayesneg.models.torch import settings
+from worlds import interactions
+
+
+@pytest.fixture
+def split() -> bn.Split:
+    data = interactions([[0, 1, 2, 3, 4]] * 4, 9, user_columns={"age": ["1", "2", "1", "2"], "job": list("aabb")})
+    return bn.split(data, test=0.2, seed=0)
+
+
+BUILT = {
+    "rns": bn.RNS(),
+    "pns:power=1": bn.PNS(power=1.0),
+    "aobpr:fraction=0.1": bn.AOBPR(fraction=0.1),
+    "aobpr-factor": bn.AOBPR(rank="factor"),
+    "dns:candidates=8:top=3": bn.DNS(candidates=8, top=3),
+    "dns:candidates=all": bn.DNS(candidates="all"),
+    "srns:memory=4:fresh=9": bn.SRNS(memory=4, fresh=9),
+    "bns:candidates=10:weight=2": bn.BNS(candidates=10, weight=2.0),
+    "bns:likelihood=mixture": bn.BNS(likelihood="mixture"),
+    "posterior:likelihood=empirical": bn.Posterior(likelihood="empirical"),
+    "bns:prior=self:likelihood=flat": bn.BNS(prior=bn.SelfPrior(), likelihood="flat"),
+    "bns:cdf_over=catalogue": bn.BNS(cdf_over="catalogue"),
+    "bns:cdf_over=all": bn.BNS(cdf_over="all"),
+    "posterior": bn.Posterior(),
+    "bns-1": bn.BNS(weight=bn.LinearDecay()),
+    "bns-1:weight=linear/8/0.5/1": bn.BNS(weight=bn.LinearDecay(8.0, 0.5, 1.0)),
+    "bns-2:warmup=3": bn.WarmStart(bn.RNS(), bn.BNS(), epochs=3),
+    "bns-3": bn.BNS(prior=bn.FlatPrior()),
+    "bns-4": bn.BNS(prior=bn.GroupPrior("age")),
+    "bns-4:column=job": bn.BNS(prior=bn.GroupPrior("job")),
+    "optimal": bn.BNS(candidates="all"),
+    "bns-learned": bn.BNS(prior=bn.LearnedPrior()),
+    "bns-learned:hidden=0.5:item_model=neighbours": bn.BNS(prior=bn.LearnedPrior(model="neighbours", hidden=0.5)),
+    "bns:prior=learned:l2=50": bn.BNS(prior=bn.LearnedPrior(l2=50.0)),
+    "bns:prior=rate": bn.BNS(prior=bn.RatePrior()),
+    "bns:prior=rate:hidden=0.4:strength=2": bn.BNS(prior=bn.ScaledPrior(bn.RatePrior(0.4), 2.0)),
+    "bns:prior=smoothed:column=job": bn.BNS(prior=bn.SmoothedGroupPrior("job")),
+    "bns:prior=rate+flat": bn.BNS(prior=bn.CombinedPrior([bn.RatePrior(), bn.FlatPrior()])),
+    "bns:strength=0.5": bn.BNS(prior=bn.ScaledPrior(bn.PopularityPrior(), 0.5)),
+}
+
+
+@pytest.mark.parametrize("text", BUILT)
+def test_a_name_with_settings_builds_the_sampler_that_it_says(split, text):
+    assert SamplerSpec.parse(text).build(split) == BUILT[text]
+
+
+def test_every_sampler_of_the_command_line_is_built_above_or_is_the_oracle():
+    assert {text.partition(":")[0] for text in BUILT} | {"oracle"} == set(SAMPLERS)
+
+
+def test_the_oracle_sees_what_is_held_out_and_says_so(split):
+    oracle = SamplerSpec.parse("oracle").build(split)
+    assert oracle.uses_test_labels
+    assert oracle.prior == bn.OraclePrior(split.held_out)
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_the_defaults_shown_are_those_of_the_sampler(split, name):
+    named = SAMPLERS[name]
+    shown = {key: item.default for key, item in named.options.model_fields.items() if item.default is not None}
+    spelled = SamplerSpec(name, {**shown, **named.presets})
+    assert spelled.build(split) == SamplerSpec(name, {}).build(split)
+
+
+def test_the_defaults_shown_are_those_of_the_model(monkeypatch):
+    monkeypatch.setattr(settings, "find_spec", lambda name: True)  # neither torch nor implicit is needed
+    monkeypatch.setattr(baselines, "find_spec", lambda name: True)  # for settings
+    for name, (build, options, _) in MODELS.items():
+        shown = {key: item.default for key, item in options.model_fields.items() if item.default is not None}
+        assert build_model(name, shown) == build()
+
+
+def test_every_setting_of_a_model_can_be_given():
+    for build, options, _ in MODELS.values():
+        assert {item.name for item in fields(build) if item.init} - {"layers"} == set(options.model_fields) - {"layers"}
+    assert "layers" in MODELS["lightgcn"][1].model_fields  # and is what tells lightgcn from torch-mf
+
+
+def test_a_device_is_a_setting_of_the_models_that_have_one():
+    assert with_device({"dim": "4"}, "lightgcn", "cuda") == {"dim": "4", "device": "cuda"}
+    assert with_device({}, "torch-mf", "cpu") == {"device": "cpu"}
+    assert with_device({}, "mf", "auto") == with_device({}, "mf", "cpu") == with_device({}, "lightgcn", None) == {}
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "device", "expected"),
+    [
+        ("mf", {}, "cuda", "model mf takes no device; drop --device, or use --model lightgcn or torch-mf"),
+        ("mf", {}, "gpu", "--device must be auto, cpu or cuda, got 'gpu'"),
+        ("lightgcn", {}, "", "--device must be auto, cpu or cuda, got ''"),
+        ("lightgcn", {"device": "cpu"}, "cuda", "given twice, by --device and by --set device"),
+    ],
+)
+def test_a_device_that_cannot_be_is_refused(model, settings, device, expected):
+    with pytest.raises(InputError) as error:
+        with_device(settings, model, device)
+    assert expected in str(error.value)
+
+
+def test_a_model_that_needs_torch_says_so_before_any_data_is_read(monkeypatch):
+    monkeypatch.setattr(settings, "find_spec", lambda name: None)
+    for name in ("lightgcn", "torch-mf"):
+        with pytest.raises(InputError) as error:
+            build_model(name, {})
+        assert f"model {name} needs torch, which is not installed; run: pip install 'bayesneg[torch]'" in str(
+            error.value
+        )
+    assert build_model("mf", {}) == bn.MF()
+
+
+def test_settings_keep_the_order_in_which_they_were_given():
+    given = ["hidden=0.5", "item_model=ease", "l2=100", "strength=2"]
+    for parts in (given, given[::-1]):  # an order by hash is at most one of the two
+        (found,) = parse_priors(":".join(["learned", *parts])).values()
+        assert list(found) == ["prior", *(part.partition("=")[0] for part in parts)]
+
+
+def test_every_setting_is_explained():
+    assert all(len(text) > 3 for _, text in setting_lines())
+
+
+def test_set_goes_to_the_model_first_and_then_to_every_sampler_that_knows_it():
+    model, specs = sort_settings(["dim=8", "candidates=3"], "mf", parse_samplers("rns,dns,bns:candidates=7"))
+    assert model == {"dim": "8"}
+    assert [dict(spec.settings) for spec in specs] == [{}, {"candidates": "3"}, {"candidates": "7"}]
+
+
+def test_among_several_samplers_a_name_keeps_its_meaning():
+    _, specs = sort_settings(["prior=oracle", "candidates=3"], "mf", parse_samplers("bns,bns-3,optimal"))
+    assert [spec.settings.get("prior") for spec in specs] == ["oracle", None, "oracle"]
+    assert [spec.settings.get("candidates") for spec in specs] == ["3", "3", None]
+
+
+def test_a_single_sampler_takes_any_of_its_settings():
+    _, (spec,) = sort_settings(["weight=linear/8/0.5/1"], "mf", parse_samplers("bns-1"))
+    assert spec.settings == {"weight": "linear/8/0.5/1"}
+
+
+@pytest.mark.parametrize(
+    ("sets", "samplers", "expected"),
+    [
+        (["color=red"], "rns", "'color' is no setting of rns or mf"),
+        (["candidate=3"], "rns,dns", "did you mean candidates?"),
+        (["weight=3"], "rns,dns", "'weight' is no setting of rns or dns or mf"),
+        (["dim"], "rns", "'dim' is not of the form key=value"),
+        (["=3"], "rns", "'=3' is not of the form key=value"),
+        (["dim=3", "dim=4"], "rns", "dim is given twice"),
+        (["top=many"], "dns", "top=many"),
+    ],
+)
+def test_settings_that_are_wrong_are_refused_before_any_data_is_read(sets, samplers, expected):
+    with pytest.raises(InputError) as error:
+        sort_settings(sets, "mf", parse_samplers(samplers))
+    assert expected in str(error.value)
+
+
+def test_dashes_may_stand_for_underscores():
+    assert sort_settings(["learning-rate=0.1"], "mf", [])[0] == {"learning_rate": "0.1"}
+
+
+def test_commas_within_brackets_belong_to_a_setting():
+    assert [spec.label for spec in parse_samplers("rns,my.py:Mine:weights=(1, 2)")] == ["RNS", "Mine (weights=(1, 2))"]
+
+
+@pytest.mark.parametrize("text", ["square", "linear/1", "linear/a/b/c", ""])
+def test_a_schedule_that_is_none_is_refused(text):
+    with pytest.raises(InputError, match="linear/START/RATE/FLOOR"):
+        schedule(text)
+
+
+@pytest.mark.parametrize("text", ["bns:prior=self+rate:likelihood=flat", "bns:prior=self:strength=2:likelihood=flat"])
+def test_a_self_estimated_prior_stands_alone(text):
+    split = bn.split(bn.synthetic(60, 50, seed=0), test=0.2, seed=0)
+    with pytest.raises(InputError, match="prior=self follows the model"):
+        SamplerSpec.parse(text).build(split)
+
+
+def test_when_a_refreshed_F_is_made_anew_can_be_told():
+    split = bn.split(bn.synthetic(30, 40, seed=0), test=0.2, seed=0)
+    built = SamplerSpec.parse("bns:cdf=refreshed:moved=0.3:pool=12").build(split)
+    assert built.refresh == bn.Refresh(moved=0.3, pool=12)
+    with pytest.raises(InputError, match="moved is for a refreshed F"):
+        SamplerSpec.parse("bns:moved=0.3").build(split)

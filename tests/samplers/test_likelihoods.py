@@ -1,0 +1,177 @@
+"""The step from what is counted to F: what is learned from pairs kept out, and that they are kept out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bayesneg as bn
+from bayesneg.errors import InputError
+from bayesneg.kernels.reference import choices as reference
+from bayesneg.samplers.candidates import evenly_spread
+from bayesneg.samplers.held_out import Probes, Standing
+from bayesneg.samplers.likelihoods import false_share, rising_density, tabled
+from bayesneg.samplers.unbias import believed_unbias
+from bayesneg.seeding import stream
+from worlds import batch_of, exact_scorer, interactions, random_interactions
+
+
+def world(seed=0, n_users=40, n_items=50):
+    rng = np.random.default_rng(seed)
+    return random_interactions(rng, n_users, n_items, most=0.6), exact_scorer(rng, n_users, n_items)
+
+
+# ------------------------------------------------------------------------------------------------------------- probes
+
+
+def test_probes_stand_where_a_plain_loop_finds_them():
+    train, scorer = world()
+    probes = Probes.drawn(train, 0.3, stream(0, "probes"))
+    above, n = probes.standing(scorer)
+    for place, k in enumerate(np.flatnonzero(probes.held)):
+        user, item = train.users[k], train.indices[k]
+        x = scorer.score_all(train.users[k : k + 1])[0]
+        unobserved = [x[other] for other in range(train.n_items) if other not in train.row(user)]
+        assert above[place] == sum(value > x[item] for value in unobserved)
+        assert n[place] == len(unobserved) + 1
+
+
+def test_probes_are_a_share_of_the_pairs_of_users_who_can_spare_some():
+    train, _ = world()
+    held = Probes.drawn(train, 0.3, stream(0, "probes")).held
+    spare = train.counts[train.users] >= 5
+    assert held.sum() == round(0.3 * spare.sum())
+    assert not held[~spare].any()
+
+
+@pytest.mark.parametrize("warm", [False, True], ids=["from the start", "after rns"])
+def test_nothing_is_ever_learned_from_a_probe(warm):
+    train, _ = world()
+    sampler = bn.BNS(likelihood=bn.EmpiricalLikelihood(held_out=0.2))
+    ready = (bn.WarmStart(bn.RNS(), sampler, epochs=1) if warm else sampler).prepare(train, rng=stream(0, "memory"))
+    held = (ready.then if warm else ready).likelihood.learned.probes.held
+    learner = bn.MF(dim=4).start(train, rng=stream(0, "init"))
+    order = np.random.default_rng(0).permutation(len(train))
+    for epoch in (1, 2):
+        blocks = list(learner.train_epoch(ready, epoch=epoch, order=order, rng=stream(0, "sampler", epoch)))
+        picked = np.concatenate([block.negatives for block in blocks])
+        full = train.counts[train.users[order]] == train.n_items
+        np.testing.assert_array_equal(picked < 0, held[order] | full)
+        ready.end_epoch(epoch, learner)
+
+
+# ------------------------------------------------------------------------------------------------- the learned table
+
+
+def standing_of(density, *, n_probes=20_000, n=400, seed=0):
+    """Probes at M with a density given by the inverse of its CDF, in lists of n items."""
+    M = density(np.random.default_rng(seed).random(n_probes))
+    return Standing(np.minimum(((1 - M) * n).astype(np.int64), n - 1), np.full(n_probes, n))
+
+
+def test_probes_spread_evenly_say_that_scores_tell_nothing():
+    at, h = rising_density(standing_of(lambda u: u), 400)
+    np.testing.assert_allclose(h, 1.0, atol=0.2)  # 50 probes in the stretch at the top
+    assert at[0] == 0.0
+
+
+def test_the_density_of_the_probes_is_found_up_to_the_top():
+    """h = 10·M^9, whose CDF is M^10."""
+    at, h = rising_density(standing_of(lambda u: u**0.1), 400)
+    assert (np.diff(h) >= 0).all()
+    assert at.max() > 0.99
+    upper = at > 0.3
+    np.testing.assert_allclose(h[upper], 10 * at[upper] ** 9, rtol=0.15, atol=0.1)
+
+
+def test_the_density_never_falls_whatever_the_probes_do():
+    _, h = rising_density(standing_of(lambda u: 1 - u**0.3), 400)  # most at the bottom
+    assert (np.diff(h) >= 0).all()
+
+
+def test_few_probes_say_nothing():
+    at, h = rising_density(standing_of(lambda u: u**0.1, n_probes=20), 400)
+    np.testing.assert_allclose(h, 1.0)
+    assert len(at) == 2
+
+
+def test_with_a_constant_prior_unbias_is_the_share_of_true_negatives_at_that_standing():
+    """A world in which a tenth of the unobserved items are false negatives with the density 3·M² over the list."""
+    theta = 0.1
+    at, h = rising_density(standing_of(lambda u: u ** (1 / 3)), 400)
+    r = h * (1 - theta) / (1 - theta * h)
+    M = np.linspace(0.2, 0.99, 50)
+    found = reference.unbias(reference.base_cdf(tabled(at, r / (1 + r)), M), theta)
+    np.testing.assert_allclose(found, 1 - theta * 3 * M**2, atol=0.02)
+
+
+def test_the_table_follows_the_model_and_survives_a_checkpoint(tmp_path):
+    split = bn.split(bn.synthetic(150, 200, seed=1), test=0.2, seed=0)
+    sampler, model = bn.BNS(likelihood=bn.EmpiricalLikelihood(held_out=0.2), prior=bn.FlatPrior(0.05)), bn.MF(dim=8)
+    straight = bn.fit(model, split, sampler, epochs=4, progress=False)
+    bn.fit(model, split, sampler, epochs=2, out=tmp_path / "run", progress=False)
+    resumed = bn.fit(model, split, sampler, epochs=4, out=tmp_path / "run", resume=True, progress=False)
+    np.testing.assert_array_equal(straight.scorer.users, resumed.scorer.users)
+    np.testing.assert_array_equal(straight.scorer.items, resumed.scorer.items)
+
+
+def test_in_the_first_epoch_only_the_prior_speaks():
+    train, scorer = world()
+    ready = bn.BNS(likelihood="empirical", prior=bn.FlatPrior(0.3)).prepare(train, rng=stream(0, "memory"))
+    batch = batch_of(train, scorer, stream(0, "draws"), size=20)
+    drawn, rule = ready.draws(batch), ready.rule(batch)
+    found = believed_unbias(rule, batch, np.maximum(drawn.candidates, 0), drawn.priors)
+    np.testing.assert_allclose(found, 0.7)
+
+
+# ---------------------------------------------------------------------------------------------------- θ, and settings
+
+
+def test_unobserved_pairs_are_all_listed_or_evenly_spread():
+    train, _ = world()
+    listed = [(u, i) for u in range(train.n_users) for i in range(train.n_items) if i not in train.row(u)]
+    users, items = evenly_spread(train, 10**6)
+    assert list(zip(users.tolist(), items.tolist(), strict=True)) == listed
+    users, items = evenly_spread(train, 100)
+    places = [listed.index(pair) for pair in zip(users.tolist(), items.tolist(), strict=True)]
+    assert np.ptp(np.diff(places)) <= 1
+
+
+def test_the_false_share_is_the_mean_of_the_prior_over_unobserved_pairs():
+    train, _ = world()
+    prior = bn.ItemPrior(np.linspace(0.0, 0.5, train.n_items))
+    pairs = [
+        prior.probabilities[i] for u in range(train.n_users) for i in range(train.n_items) if i not in train.row(u)
+    ]
+    assert false_share(None, train, prior) == pytest.approx(np.mean(pairs))
+    assert false_share(0.07, train, prior) == 0.07
+    ready = bn.BNS(likelihood="mixture", prior=prior).prepare(train, rng=stream(0, "memory"))
+    assert ready.likelihood.form().share == pytest.approx(np.mean(pairs))
+
+
+def test_a_world_without_unobserved_pairs_has_no_false_share():
+    assert false_share(None, interactions([[0, 1], [0, 1]], 2), bn.ItemPrior(np.array([0.5, 0.5]))) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: bn.BNS(likelihood="logistic"), "likelihood must be one of paper, mixture, empirical"),
+        (lambda: bn.BNS(likelihood=["paper"]), r"likelihood must be one of .*, got \['paper'\]"),
+        (lambda: bn.MixtureLikelihood(1.5), "false_share must be"),
+        (lambda: bn.EmpiricalLikelihood(false_share=1.0), "false_share must be below 1"),
+        (lambda: bn.EmpiricalLikelihood(held_out=0.9), "held_out must be"),
+        (lambda: bn.EmpiricalLikelihood(held_out=0.0), "held_out must be"),
+        (lambda: bn.BNS(likelihood="empirical", cdf_over="all"), "leave cdf_over at 'unobserved'"),
+    ],
+)
+def test_wrong_settings_are_named(make, words):
+    with pytest.raises(InputError, match=words):
+        make()
+
+
+def test_with_too_few_pairs_to_hold_out_scores_say_nothing():
+    train, scorer = interactions([[0, 1], [2, 3]], 6), exact_scorer(np.random.default_rng(0), 2, 6)
+    ready = bn.BNS(likelihood="empirical").prepare(train, rng=stream(0, "memory"))
+    ready.end_epoch(1, scorer)
+    np.testing.assert_array_equal(reference.base_cdf(ready.form(), np.linspace(0, 1, 9)), 0.5)

@@ -1,0 +1,351 @@
+"""A search: blind to test labels, the same every time, gone on with after a stop, and modest in what it advises."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import bayesneg as bn
+from bayesneg.errors import InputError
+from bayesneg.tuning import search, space, tune
+from worlds import random_interactions
+
+pytest.importorskip("optuna", reason="optuna is not installed (the extra 'tune')")
+
+FEW = {"trials": 9, "epochs": 6, "seeds": 2, "baselines": {}, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def split() -> bn.Split:
+    return bn.split(bn.synthetic(60, 50, seed=0), test=0.2, validation=0.2, seed=0)
+
+
+@pytest.fixture(scope="module")
+def tuning(split):
+    return bn.tune(split, **FEW)
+
+
+def facts(tuning):
+    """All of the trials but the seconds."""
+    return [replace(trial, seconds=0.0) for trial in tuning.trials]
+
+
+def test_a_trial_is_what_fit_finds_on_the_validation_part(split, tuning):
+    for trial in tuning.trials[:3]:
+        sampler = search.SamplerSpec.parse(trial.sampler).build(split)
+        run = bn.fit(bn.MF(), split, sampler, epochs=6, seed=0, progress=False)
+        assert trial.curve == run.record.at_epochs("validation_ndcg@20")
+        assert trial.value == run.record.at_epochs("validation_ndcg@20")[run.record.reported_epoch]
+
+
+def test_other_test_labels_give_the_same_trials_and_another_comparison(split, tuning):
+    kept = np.arange(len(split.test)) % 3 == 0
+    other = bn.tune(bn.Split(split.train, split.test.select(kept), split.validation), **FEW)
+    assert facts(other) == facts(tuning)
+    assert other.records[0].final != tuning.records[0].final
+
+
+def test_the_usual_setting_of_every_sampler_comes_first(tuning):
+    usual = ["rns", "dns:candidates=2", "bns:prior=popularity:candidates=5:likelihood=paper:weight=5"]
+    assert [trial.sampler for trial in tuning.trials[:3]] == usual
+    best = [max(trial.value for trial in tuning.trials if trial.family == name) for name in tuning.best]
+    assert [trial.value for trial in tuning.best.values()] == best
+
+
+def test_the_same_seed_gives_the_same_trials_and_another_gives_others(split, tuning):
+    assert facts(bn.tune(split, **FEW)) == facts(tuning)
+    assert [t.sampler for t in bn.tune(split, **FEW, seed=1).trials] != [t.sampler for t in tuning.trials]
+
+
+def test_a_trial_below_the_median_is_given_up(split):
+    found = bn.tune(split, **{**FEW, "trials": 16, "seeds": 1})
+    pruned = [trial for trial in found.trials if trial.state == "pruned"]
+    assert pruned
+    assert all(2 <= len(trial.curve) < 6 for trial in pruned)  # never in the first third
+
+
+@pytest.mark.parametrize("stopped_in_trial", [2, 6])
+def test_an_interrupted_search_ends_as_if_it_had_not_been(split, tuning, tmp_path, monkeypatch, stopped_in_trial):
+    begun = []
+
+    def interrupted(*given, **options):
+        begun.append(options["label"])
+        if len(begun) == stopped_in_trial:
+            options["epochs"] = 1
+            bn.fit(*given, **options)
+            raise KeyboardInterrupt
+        return bn.fit(*given, **options)
+
+    monkeypatch.setattr(search, "fit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        bn.tune(split, **FEW, out=tmp_path / "out")
+    resumed = bn.tune(split, **FEW, out=tmp_path / "out", resume=True)
+    assert facts(resumed) == facts(tuning)
+    assert resumed.advice == tuning.advice
+    assert len(begun) == len({trial.sampler for trial in tuning.trials}) + 1  # nothing but the stopped one again
+
+
+def test_a_search_goes_on_with_more_trials(split, tuning, tmp_path):
+    short = bn.tune(split, **{**FEW, "trials": 5}, out=tmp_path)
+    assert facts(short) == facts(tuning)[:5]
+    assert facts(bn.tune(split, **FEW, out=tmp_path, resume=True)) == facts(tuning)
+
+
+def test_half_a_line_and_the_lock_that_a_killed_process_left_are_no_hindrance(split, tuning, tmp_path):
+    bn.tune(split, **{**FEW, "trials": 4}, out=tmp_path)
+    with (tmp_path / search.JOURNAL).open("a") as journal:
+        journal.write('{"op_code": 4, "wor')
+    (tmp_path / f"{search.JOURNAL}.lock").symlink_to(tmp_path / search.JOURNAL)
+    assert facts(bn.tune(split, **FEW, out=tmp_path, resume=True)) == facts(tuning)
+
+
+def test_a_search_is_resumed_as_it_was_begun_or_not_at_all(split, tmp_path):
+    least = {**FEW, "trials": 3, "seeds": 1, "out": tmp_path}
+    bn.tune(split, **least)
+    with pytest.raises(InputError, match=r"already holds a search; .* add --resume"):
+        bn.tune(split, **least)
+    with pytest.raises(InputError, match=r"another epochs \(6, now 7\)"):
+        bn.tune(split, **{**least, "epochs": 7}, resume=True)
+    with pytest.raises(InputError, match="another model"):
+        bn.tune(split, **least, model=bn.MF(dim=8), resume=True)
+
+
+OWN = "import numpy as np\nimport bayesneg as bn\n\n\n"
+PRIOR = OWN + "def wary(users, items):\n    return np.full(np.broadcast(users, items).shape, {})\n"
+SAMPLER = OWN + "class Mine(bn.RNS):\n    # {}\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("sampler", "file", "text"),
+    [
+        ("bns:prior=rate:rejected={}", "passed.csv", "user,item\n{},{}\n"),
+        ("bns:prior=rate:strength=2:rejected={}", "passed.csv", "user,item\n{},{}\n"),
+        ("bns:prior={}:wary", "priors.py", PRIOR),
+        ("bns:prior=rate+{}:wary", "more.py", PRIOR),
+        ("{}:Mine", "mine.py", SAMPLER),
+    ],
+    ids=["rejected", "rejected, scaled", "own prior", "own prior among others", "own sampler"],
+)
+def test_a_search_is_not_resumed_with_other_content_of_a_file(split, tmp_path, sampler, file, text):
+    path, train = tmp_path / file, split.train
+    numbers = [(train.user_ids[train.users[place]], train.item_ids[train.indices[place]]) for place in (0, 1)]
+    of_file = [text.format(*pair) if file.endswith("csv") else text.format(0.1 + n) for n, pair in enumerate(numbers)]
+    path.write_text(of_file[0])
+    least = {**FEW, "trials": 2, "epochs": 1, "seeds": 1, "out": tmp_path / "out"}
+    begun = bn.tune(split, sampler.format(path), **least)
+    path.write_text(of_file[1])
+    with pytest.raises(InputError, match=r"another content of .*; resume it as it was begun, or choose another --out"):
+        bn.tune(split, sampler.format(path), **least, resume=True)
+    path.write_text(of_file[0])
+    assert facts(bn.tune(split, sampler.format(path), **least, resume=True)) == facts(begun)
+
+
+def test_a_search_that_an_earlier_version_began_goes_on(split, tuning, tmp_path, monkeypatch):
+    bn.tune(split, **{**FEW, "trials": 4}, out=tmp_path)
+    journal = tmp_path / search.JOURNAL
+    lines = journal.read_text().splitlines(keepends=True)
+    earlier = "".join(line for line in lines if "content of" not in line)  # which did not keep it
+    assert len(earlier) < len("".join(lines))
+    journal.write_text(earlier)
+    with monkeypatch.context() as other:
+        other.setattr(tune.metadata, "version", lambda name: "0.1")
+        with pytest.raises(InputError, match="another optuna"):
+            bn.tune(split, **FEW, out=tmp_path, resume=True)
+    assert "content of" not in journal.read_text(), "a search that is refused stays as it is"
+    assert facts(bn.tune(split, **FEW, out=tmp_path, resume=True)) == facts(tuning)
+
+
+def test_a_folder_with_other_things_in_it_is_left_alone(split, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="not an empty folder"):
+        bn.tune(split, **FEW, out=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_rns_is_advised_where_nothing_is_better(split):
+    found = bn.tune(split, "dns:candidates=1", **{**FEW, "seeds": 3})  # which is RNS by another name
+    assert [trial.family for trial in found.trials] == ["RNS", "DNS (candidates=1)"]  # nothing to search
+    assert found.advice.label == "RNS"
+    assert "needs no tuned sampler" in found.recommendation
+    assert isinstance(found.sampler, bn.RNS)
+
+
+def test_no_setting_is_tried_twice_and_the_search_ends_where_none_is_left(split, monkeypatch):
+    monkeypatch.setattr(space, "SPACE", {"candidates": space.WholeBetween(2, 4)})
+    found = bn.tune(split, "dns", **{**FEW, "seeds": 1})
+    assert sorted(trial.sampler for trial in found.trials) == [
+        "dns:candidates=2",
+        "dns:candidates=3",
+        "dns:candidates=4",
+        "rns",
+    ]
+
+
+def test_a_sampler_with_nothing_new_gives_its_turn_away(split, monkeypatch):
+    few = {"candidates": space.WholeBetween(2, 3), "power": space.Between(0.1, 1.0)}
+    monkeypatch.setattr(space, "SPACE", few)
+    found = bn.tune(split, "dns,pns", **{**FEW, "seeds": 1})
+    assert [trial.family for trial in found.trials].count("DNS") == 2
+    assert len(found.trials) == FEW["trials"]
+
+
+def test_turns_go_by_the_number_of_settings_to_search(tuning):
+    assert [trial.family for trial in tuning.trials[3:]] == ["DNS", "BNS", "BNS", "BNS", "BNS", "DNS"]
+
+
+def test_a_setting_that_fails_is_a_finding_and_not_the_end(split, tmp_path):
+    (tmp_path / "bad.py").write_text(
+        "import numpy as np\nimport bayesneg as bn\n\n\nclass Bad(bn.NegativeSampler):\n"
+        "    def sample(self, batch):\n        return np.full(len(batch.users), 10**6)\n"
+    )
+    found = bn.tune(split, f"{tmp_path / 'bad.py'}:Bad,dns", **{**FEW, "seeds": 1})
+    assert [trial.state for trial in found.trials[:3]] == ["complete", "failed", "complete"]
+    assert "sample must return item numbers" in found.trials[1].why
+    assert "Bad" not in found.best
+
+
+def test_a_baseline_is_judged_with_the_others_and_advised_where_it_is_better(split):
+    found = bn.tune(split, "rns", **{**FEW, "epochs": 1, "baselines": {"POPULAR": bn.Popularity()}})
+    labels = [record.label for record in found.records]
+    assert labels == ["RNS", "RNS", "POPULAR", "POPULAR"]
+    assert found.advice.label == "POPULAR"  # one epoch from random vectors learns next to nothing
+    assert found.model == bn.Popularity()
+    assert (found.sampler, found.written, found.to_dict()["recommended"]["sampler"]) == (None, "", None)
+    assert bn.fit(found.model, split, found.sampler, progress=False).record.final == found.records[-1].final
+
+
+def test_popularity_item_neighbours_and_ease_stand_beside_unless_others_are_given(split):
+    few = {"trials": 1, "epochs": 1, "seeds": 1, "progress": False}
+    beside = {"POPULARITY": bn.Popularity(), "ITEM-KNN": bn.ItemKNN(), "EASE": bn.EASE()}
+    found = bn.tune(split, "rns", **few)
+    assert found.advice.test == bn.tune(split, "rns", **few, baselines=beside).advice.test  # label → score
+    assert [record.model.split(" ")[0] for record in found.records] == ["MF", "Popularity", "ItemKNN", "EASE"]
+    assert [record.label for record in bn.tune(split, "rns", **few, baselines={}).records] == ["RNS"]
+
+
+def test_the_main_setting_of_a_baseline_is_the_best_on_validation_unless_it_was_given(split, monkeypatch):
+    monkeypatch.setitem(space.BASELINES, bn.EASE, ("l2", (1.0, 30.0, 400.0)))
+    rivals = {"EASE": bn.EASE(), "EASE (l2=7)": bn.EASE(l2=7.0), "mine": bn.EASE(), "POPULAR": bn.Popularity()}
+    found = bn.tune(split, "rns", **{**FEW, "epochs": 1, "seeds": 1, "baselines": rivals}, as_given=["mine"])
+    judged = {one.l2: _on_validation(one, split) for one in space.variants(bn.EASE())[1]}
+    best = max(judged, key=judged.__getitem__)
+    assert judged[best] > judged[bn.EASE().l2], "a world in which the default is best shows nothing"
+    used = {record.label: record.spec["model"].get("l2") for record in found.records}
+    assert used == {"RNS": None, f"EASE (l2={best:g})": best, "EASE (l2=7)": 7.0, "mine": 400.0, "POPULAR": None}
+
+
+def test_a_baseline_that_tuning_makes_equal_to_another_stands_once(split, monkeypatch):
+    monkeypatch.setitem(space.BASELINES, bn.EASE, ("l2", (30.0, 400.0)))
+    few = {"trials": 1, "epochs": 1, "seeds": 1, "progress": False}
+    found = bn.tune(split, "rns", **few, baselines={"EASE": bn.EASE(), "EASE (l2=30)": bn.EASE(l2=30.0)})
+    assert [record.label for record in found.records] == ["RNS", "EASE (l2=30)"]
+    monkeypatch.setattr(search.Search, "run", lambda *_: pytest.fail("the search began"))
+    with pytest.raises(InputError, match=r"EASE \(l2=30\) twice once it is tuned; give them other labels"):
+        bn.tune(split, "rns", **few, baselines={"EASE": bn.EASE(), "EASE (l2=30)": bn.EASE(l2=31.0)})
+
+
+def _on_validation(model, split):
+    return bn.fit(model, split, progress=False).record.epochs[-1]["validation_ndcg@20"]
+
+
+def test_trials_share_what_a_prior_learned(split, monkeypatch):
+    learned, learn = [], bn.LearnedPrior._learned
+    monkeypatch.setattr(bn.LearnedPrior, "_learned", lambda self, train: learned.append(self) or learn(self, train))
+    found = bn.tune(split, "bns-learned,bns-learned:hidden=0.5", **{**FEW, "trials": 5, "epochs": 1, "seeds": 1})
+    assert [trial.family for trial in found.trials].count("BNS-LEARNED") == 3
+    assert len(learned) == 4  # each of the two settings in the search, and again in the final comparison
+
+
+def pairs_file(path, *parts):
+    """A file with the first pairs of each part, by their raw identifiers."""
+    rows = [
+        f"{part.user_ids[user]},{part.item_ids[item]}\n"
+        for part, n_pairs in parts
+        for user, item in zip(part.users[:n_pairs], part.indices[:n_pairs], strict=True)
+    ]
+    path.write_text("user,item\n" + "".join(rows))
+    return path
+
+
+@pytest.mark.parametrize(("n_test", "n_validation"), [(5, 0), (5, 2)])
+def test_rejected_pairs_of_the_test_part_are_refused_before_the_first_trial(
+    split, tmp_path, monkeypatch, n_test, n_validation
+):
+    monkeypatch.setattr(search.Search, "run", lambda *_: pytest.fail("the search began"))
+    path = pairs_file(tmp_path / "passed.csv", (split.test, n_test), (split.validation, n_validation))
+    with pytest.raises(InputError, match=f"holds {n_test + n_validation} pairs of the test or validation part"):
+        bn.tune(split, f"bns:prior=rate:rejected={path}", **FEW, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_optuna_the_way_out_is_named(split, monkeypatch):
+    monkeypatch.setattr(search, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"needs optuna.*pip install 'bayesneg\[tune\]'"):
+        bn.tune(split, **FEW)
+
+
+def test_wrong_arguments_are_named():
+    plain = bn.split(random_interactions(np.random.default_rng(0), 20, 30, most=0.5), test=0.2, seed=0)
+    with pytest.raises(InputError, match=r"validation=0\.1"):
+        bn.tune(plain, **FEW)
+    judged = bn.split(bn.synthetic(30, 40, seed=0), test=0.2, validation=0.2, seed=0)
+    with pytest.raises(InputError, match="trials must be at least 3"):
+        bn.tune(judged, **{**FEW, "trials": 2})
+    with pytest.raises(InputError, match="ORACLE looks at the labels"):
+        bn.tune(judged, "rns,oracle", **FEW)
+    with pytest.raises(InputError, match="DNS twice"):
+        bn.tune(judged, "dns,dns", **FEW)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"trials": "a"}, r"trials must be a whole number of at least 1, got 'a'"),
+        ({"seeds": "a"}, r"seeds must be a whole number of at least 1, got 'a'"),
+        ({"seeds": 0}, r"seeds must be a whole number of at least 1, got 0"),
+        ({"epochs": 2.5}, r"epochs must be a whole number of at least 1, got 2\.5"),
+        ({"evaluate_every": 0}, r"evaluate_every must be a whole number of at least 1, got 0"),
+        ({"jobs": 0}, r"jobs must be a whole number of at least 1, got 0"),
+        ({"seed": -1}, r"seed must be a whole number of at least 0, got -1"),
+        ({"samplers": ["rns", "dns"]}, r'samplers must be a text .* "rns,dns,bns", got \[\'rns\', \'dns\'\]'),
+        ({"samplers": {"r": bn.RNS()}}, r'samplers must be a text .* "rns,dns,bns", got \{\'r\': RNS\('),
+        ({"split": bn.synthetic(30, 40, seed=0)}, r"split must be a split, got Interactions; bn\.split\(data, valida"),
+        ({"baselines": [bn.EASE()]}, r'baselines must be labels with baselines, as \{"EASE": bn\.EASE\(\)\}, got \['),
+        ({"baselines": {"EASE": "ease"}}, r"baselines: EASE must be a model that needs no sampler, .* got 'ease'"),
+        ({"baselines": {"MF": bn.MF()}}, r"baselines: MF must be a model that needs no sampler, .* got MF\("),
+        ({"model": "mf"}, r"model must be an object such as bn\.MF\(\), got 'mf'"),
+        ({"model": bn.EASE()}, r'model: EASE samples no negatives; give it as a baseline, baselines=\{"EASE": …\}'),
+        ({"resume": True}, r"resume needs out, the folder of the search to go on with"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_the_search(split, monkeypatch, given, expected):
+    monkeypatch.setattr(search.Search, "run", lambda *_: pytest.fail("the search began"))
+    with pytest.raises(InputError, match=expected):
+        bn.tune(**{"split": split, **FEW, **given})
+
+
+def test_counts_of_numpy_are_counts(split, tmp_path):
+    least = dict.fromkeys(("trials", "seeds", "epochs", "evaluate_every", "seed"), np.int64(1))
+    assert len(bn.tune(split, "rns", **least, out=tmp_path, progress=False).trials) == 1
+
+
+@pytest.mark.parametrize("moment", ["rename", "unlink"])
+def test_ctrl_c_while_the_journal_is_let_go_is_no_error_of_a_file(moment, tmp_path, monkeypatch):
+    from optuna.study import StudyDirection
+
+    storage = search._kept_in(tmp_path / "search.jsonl")
+    storage.create_new_study([StudyDirection.MAXIMIZE], "before")
+    plain = getattr(os, moment)
+
+    def interrupted(*paths):
+        if moment == "unlink":
+            plain(*paths)
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, moment, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        storage.create_new_study([StudyDirection.MAXIMIZE], "now")
