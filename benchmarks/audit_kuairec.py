@@ -29,11 +29,11 @@ from machine import RESULTS, data_folder
 SAMPLERS = ",".join((
     "rns,pns,aobpr,aobpr-factor,dns,dns:candidates=5,srns,bns,bns-1,bns-3,bns:likelihood=mixture",
     "bns:prior=rate:likelihood=mixture,bns:prior=learned+rate:likelihood=mixture",
-    "bns:prior=self:likelihood=flat,bns:prior=learned,bns:prior=learned:likelihood=mixture",
+    "bns:prior=self:likelihood=uninformative,bns:prior=learned,bns:prior=learned:likelihood=mixture",
     "bns:prior=learned:likelihood=empirical,bns:prior=learned:likelihood=mixture:candidates=10:weight=10",
     "posterior,posterior:prior=learned:likelihood=mixture,oracle",
 ))  # fmt: skip
-TOLD = {"rate": bn.RatePrior, "learned": bn.LearnedPrior}  # priors that can be told how much is hidden
+TOLD = {"rate": bn.priors.Rate, "learned": bn.priors.Learned}  # priors that can be told how much is hidden
 HIDDEN = (0.1, 0.3, 0.5)
 KEPT_EVERY = 10  # epochs
 LARGE = ("reliability", "candidates_reliability", "deciles")  # kept of the last epoch alone

@@ -52,7 +52,8 @@ def page(found: Sequence[Study]) -> str:
         "splits that have no test labels in them. Test labels stand in the tables of the final runs, of other "
         "test parts, of more candidates and of less data, and choose nothing. Where settings or validation tenths were "
         "added after final runs of another choice had been made, those runs stay in the table as chosen before. "
-        "`members` are models that learn side by side and score by their mean ([models.md](models.md)). The final runs "
+        "`ensemble_size` are models that learn side by side and score by their mean ([models.md](models.md)). "
+        "The final runs "
         "of MovieLens-100K with MF were made again after the topmost pool of the learned prior's calibration curve, "
         "once as small as one pair, had got the size of the others; other runs of learned priors are from before.",
     ]

@@ -87,8 +87,8 @@ MORE: Final[list[Settings]] = [
 OF_MANY_ITEMS: Final = Plan(
     60,
     FEW[:2],
-    [{"members": 4}],
-    together((20,), [{"members": 4}]),
+    [{"ensemble_size": 4}],
+    together((20,), [{"ensemble_size": 4}]),
     n_all=1,
     of_sampler={"cdf": "refreshed"},
     of_model={"dim": 64, "learning_rate": 0.05, "regularization": 0.01, "init_scale": 0.1},
@@ -110,9 +110,9 @@ PLANS: Final[Mapping[tuple[str, str], Plan]] = {
         [{"dim": 64}, {"dim": 128}, *steep((64, 128), (0.01, 0.02, 0.03))],
         [
             ({**of_sampler, **REFRESHED}, of_model)
-            for of_sampler, of_model in together((10,), [{"members": 8}, {"dim": 64, "members": 8}])
-            + together((10, 20, 50), [{"dim": 64, "members": 4}])
-            + together((10, 20), steep((64,), (0.02,), members=4))
+            for of_sampler, of_model in together((10,), [{"ensemble_size": 8}, {"dim": 64, "ensemble_size": 8}])
+            + together((10, 20, 50), [{"dim": 64, "ensemble_size": 4}])
+            + together((10, 20), steep((64,), (0.02,), ensemble_size=4))
             + together((10,), steep((256,), (0.02, 0.03)))
         ],
         n_all=10,
@@ -122,9 +122,9 @@ PLANS: Final[Mapping[tuple[str, str], Plan]] = {
         45,
         [*FEW, {**MIDDLE, "candidates": 50}, {**MIDDLE, "weight": 20.0}, {**MIDDLE, "likelihood": "empirical"}],
         GRAPH,
-        together((10,), [{"members": 8}, {"dim": 64, "members": 4}])
-        + together((10, 20, 50), [{"members": 4}])
-        + [({**MIDDLE, "weight": 20.0}, {"members": 4})],
+        together((10,), [{"ensemble_size": 8}, {"dim": 64, "ensemble_size": 4}])
+        + together((10, 20, 50), [{"ensemble_size": 4}])
+        + [({**MIDDLE, "weight": 20.0}, {"ensemble_size": 4})],
         n_first=3,
         n_all=10,
     ),
@@ -134,23 +134,23 @@ PLANS: Final[Mapping[tuple[str, str], Plan]] = {
         [{"dim": 128}, *steep((64, 128), (0.01, 0.02, 0.03)), *steep((256,), (0.02,))],
         [({**MIDDLE, **more}, steep((128,), (0.02,))[0]) for more in MORE]
         + together((20, 50), steep((256, 512), (0.02,)))
-        + together((20,), steep((64, 128, 256), (0.02,), members=4))
-        + together((50,), steep((128,), (0.02,), members=4)),
+        + together((20,), steep((64, 128, 256), (0.02,), ensemble_size=4))
+        + together((50,), steep((128,), (0.02,), ensemble_size=4)),
         of_sampler=REFRESHED,
     ),
     ("ml-1m", "lightgcn"): Plan(
         45,
         FEW,
         GRAPH,
-        together((10, 20), [{"dim": 64, "members": 4}, {"dim": 128}]) + together((20,), [{"dim": 64}]),
+        together((10, 20), [{"dim": 64, "ensemble_size": 4}, {"dim": 128}]) + together((20,), [{"dim": 64}]),
         of_model={"batch_size": 1024},
     ),
     ("gowalla", "mf"): OF_MANY_ITEMS,
     ("gowalla", "lightgcn"): GRAPH_OF_MANY_ITEMS._replace(
         both=together(
             (20,),
-            [{"members": 4}]
-            + [{"members": 4, "learning_rate": 0.003, "regularization": penalty} for penalty in (1e-6, 1e-5)],
+            [{"ensemble_size": 4}]
+            + [{"ensemble_size": 4, "learning_rate": 0.003, "regularization": penalty} for penalty in (1e-6, 1e-5)],
         )
     ),
     ("yelp2018", "mf"): OF_MANY_ITEMS._replace(

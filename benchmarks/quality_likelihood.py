@@ -20,11 +20,11 @@ KEPT = ("precision", "recall", "ndcg")
 
 SAMPLERS = {
     f"{prior} prior, {likelihood}": bn.BNS(prior=made, likelihood=likelihood)
-    for prior, made in (("popularity", bn.PopularityPrior()), ("rate", bn.RatePrior(hidden=HIDDEN)))
+    for prior, made in (("popularity", bn.priors.Popularity()), ("rate", bn.priors.Rate(hidden=HIDDEN)))
     for likelihood in ("paper", "mixture", "empirical")
 } | {
     f"self-estimated prior, flat, weight {weight:g}": bn.BNS(
-        prior=bn.SelfPrior(hidden=HIDDEN), likelihood="flat", weight=weight
+        prior=bn.priors.SelfEstimated(hidden=HIDDEN), likelihood="uninformative", weight=weight
     )
     for weight in (5.0, 1.0)
 }

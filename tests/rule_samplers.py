@@ -19,7 +19,7 @@ class Bent(Likelihood):
         return tabled(np.array([0.0, 0.2, 0.35, 0.6, 0.9, 0.95]), np.array([0.01, 0.01, 0.4, 0.4, 0.95, 0.999]))
 
 
-FLAT = bn.FlatPrior(0.2)
+FLAT = bn.priors.Flat(0.2)
 
 SAMPLERS = {
     "rns": bn.RNS(),
@@ -31,16 +31,16 @@ SAMPLERS = {
     "bns, many candidates": bn.BNS(candidates=25),
     "bns of all": bn.BNS(candidates="all"),
     "bns over all items": bn.BNS(cdf_over="all", weight=1.0),
-    "bns, share of the catalogue": bn.BNS(cdf_over="catalogue", weight=1.0, prior=bn.FlatPrior(0.2)),
-    "bns, strong prior": bn.BNS(prior=bn.FlatPrior(0.5)),
+    "bns, share of the catalogue": bn.BNS(cdf_over="catalogue", weight=1.0, prior=bn.priors.Flat(0.2)),
+    "bns, strong prior": bn.BNS(prior=bn.priors.Flat(0.5)),
     "bns, certain prior": bn.BNS(prior=lambda users, items: (items % 2).astype(float)),
     "bns, mixture": bn.BNS(likelihood="mixture", prior=FLAT),
-    "bns, mixture, mostly false": bn.BNS(likelihood=bn.MixtureLikelihood(0.9), prior=FLAT),
+    "bns, mixture, mostly false": bn.BNS(likelihood=bn.likelihoods.Mixture(0.9), prior=FLAT),
     "bns, mixture, share of the catalogue": bn.BNS(likelihood="mixture", prior=FLAT, cdf_over="catalogue", weight=1.0),
     "bns, table": bn.BNS(likelihood=Bent(), prior=FLAT),
     "bns, table, small weight": bn.BNS(likelihood=Bent(), weight=0.1),
-    "bns, flat": bn.BNS(likelihood="flat", prior=lambda users, items: items % 5 / 10.0),
-    "bns, empirical": bn.BNS(likelihood=bn.EmpiricalLikelihood(held_out=0.4), prior=FLAT),
+    "bns, flat": bn.BNS(likelihood="uninformative", prior=lambda users, items: items % 5 / 10.0),
+    "bns, empirical": bn.BNS(likelihood=bn.likelihoods.Empirical(held_out=0.4), prior=FLAT),
     "posterior": bn.Posterior(),
     "posterior, mixture": bn.Posterior(likelihood="mixture"),
     "posterior, table": bn.Posterior(likelihood=Bent()),
@@ -53,17 +53,17 @@ SAMPLERS = {
 
 SUMMARISED = {
     "bns, refreshed": bn.BNS(cdf="refreshed"),
-    "bns, refreshed, from a pool": bn.BNS(cdf="refreshed", refresh=bn.Refresh(pool=7)),
-    "bns, refreshed at every step": bn.BNS(cdf="refreshed", refresh=bn.Refresh(moved=0.0)),
+    "bns, refreshed, from a pool": bn.BNS(cdf="refreshed", refresh=bn.samplers.Refresh(pool=7)),
+    "bns, refreshed at every step": bn.BNS(cdf="refreshed", refresh=bn.samplers.Refresh(moved=0.0)),
     "bns, refreshed, many candidates": bn.BNS(candidates=25, cdf="refreshed"),
     "bns of all, refreshed": bn.BNS(candidates="all", cdf="refreshed"),
     "bns over all items, refreshed": bn.BNS(cdf_over="all", weight=1.0, cdf="refreshed"),
     "bns, share of the catalogue, refreshed": bn.BNS(
-        cdf_over="catalogue", weight=1.0, prior=bn.FlatPrior(0.2), cdf="refreshed"
+        cdf_over="catalogue", weight=1.0, prior=bn.priors.Flat(0.2), cdf="refreshed"
     ),
     "bns, mixture, refreshed": bn.BNS(likelihood="mixture", prior=FLAT, cdf="refreshed"),
     "bns, table, refreshed": bn.BNS(likelihood=Bent(), prior=FLAT, cdf="refreshed"),
-    "bns, empirical, refreshed": bn.BNS(likelihood=bn.EmpiricalLikelihood(held_out=0.4), prior=FLAT, cdf="refreshed"),
-    "bns, strong prior, refreshed": bn.BNS(prior=bn.FlatPrior(0.5), cdf="refreshed"),
+    "bns, empirical, refreshed": bn.BNS(likelihood=bn.likelihoods.Empirical(held_out=0.4), prior=FLAT, cdf="refreshed"),
+    "bns, strong prior, refreshed": bn.BNS(prior=bn.priors.Flat(0.5), cdf="refreshed"),
     "bns, certain prior, refreshed": bn.BNS(prior=lambda users, items: (items % 2).astype(float), cdf="refreshed"),
 }

@@ -62,6 +62,6 @@ def compiled_choice(rule, drawn, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
     factors = sgd.Factors(vectors.users.copy(), vectors.items.copy(), mirror)
     sgd.train_block(
         rule, batch.users, batch.positives, drawn, train.indptr, train.indices, factors,
-        sgd.Pace(0.0, 0.0, simultaneous=False, members=1), negatives, infos,
+        sgd.Pace(0.0, 0.0, simultaneous=False, ensemble_size=1), negatives, infos,
     )  # fmt: skip
     return negatives, infos

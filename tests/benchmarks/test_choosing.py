@@ -247,10 +247,10 @@ def test_a_plan_can_name_what_the_curve_and_the_sizes_are_trained_with(monkeypat
 
 
 def test_the_final_runs_tell_the_sampler_s_part_from_the_model_s():
-    alone, both = (beyond.final("ml-100k", "mf", Choice((SETTING, of), 10, 400.0)) for of in ({}, {"members": 4}))
+    alone, both = (beyond.final("ml-100k", "mf", Choice((SETTING, of), 10, 400.0)) for of in ({}, {"ensemble_size": 4}))
     papers, random = [row for row in both if row.label not in {row.label for row in alone}]
-    assert (papers.setting, papers.epochs) == (({}, {"members": 4}), both[0].epochs)
-    assert (random.setting, random.epochs) == (({"candidates": 1}, {"members": 4}), both[0].epochs)
+    assert (papers.setting, papers.epochs) == (({}, {"ensemble_size": 4}), both[0].epochs)
+    assert (random.setting, random.epochs) == (({"candidates": 1}, {"ensemble_size": 4}), both[0].epochs)
 
 
 def test_less_data_is_compared_with_ease_on_the_same_share():

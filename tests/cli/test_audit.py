@@ -107,7 +107,7 @@ def test_a_given_part_may_have_a_table_of_users_beside_it(bayesneg, ratings):
     (ratings.parent / "users.csv").write_text("\n".join(["user,side", *(f"u{u},{'ab'[u % 2]}" for u in range(30)), ""]))
     options = ("--test", "test.csv", "--user-file", "users.csv", "--samplers", "bns:prior=group:column=side")
     found = audit(bayesneg, "train.csv", *options, "--seeds", 1, "--json").json
-    assert found["runs"][0]["spec"]["sampler"]["prior"]["class"] == "GroupPrior"
+    assert found["runs"][0]["spec"]["sampler"]["prior"]["class"] == "Group"
 
 
 def test_resume_keeps_the_finished_runs(bayesneg, ratings):

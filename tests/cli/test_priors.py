@@ -22,7 +22,7 @@ def test_names_with_a_learned_prior_are_compared(bayesneg, ratings):
     samplers = "bns,bns-learned:item_model=neighbours,bns:prior=rate:strength=2"
     runs = bayesneg("compare", ratings, "--samplers", samplers, "--epochs", 2, "--seeds", 2, "--json").json["runs"]
     assert [run["spec"]["sampler"]["prior"]["class"] for run in runs[::2]] == [
-        "PopularityPrior", "LearnedPrior", "ScaledPrior"
+        "Popularity", "Learned", "Scaled"
     ]  # fmt: skip
 
 
@@ -30,7 +30,7 @@ def test_what_was_shown_and_not_chosen_is_read_from_a_file(bayesneg, ratings):
     (ratings.parent / "passed.csv").write_text("user,item\nu1,i3\nu2,i4\nu999,i3\n")
     options = ("--set", "prior=rate", "--set", "rejected=passed.csv", "--set", "seen=0.2")
     prior = bayesneg("train", ratings, *options, "--epochs", 2, "--json").json["spec"]["sampler"]["prior"]
-    assert (prior["class"], prior["seen"], prior["base"]["class"]) == ("ExposurePrior", 0.2, "RatePrior")
+    assert (prior["class"], prior["seen"], prior["base"]["class"]) == ("Exposure", 0.2, "Rate")
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_prior_of_one_s_own_is_judged(bayesneg, ratings):
         (("--priors", "rate:strenght=2"), "did you mean strength"),
         (("--priors", "learned:prior=rate"), "the prior stands before the colon; drop prior=rate"),
         (("--priors", "rate,flat,rate"), "--priors has rate twice"),
-        (("--priors", "learned,oracle"), "OraclePrior looks at test labels"),
+        (("--priors", "learned,oracle"), "Oracle looks at test labels"),
         (("--share", 0), "share must be a number above 0"),
     ],
 )

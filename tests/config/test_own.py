@@ -70,7 +70,7 @@ def test_arguments_that_the_class_refuses_are_a_sentence(own, settings, expected
 
 @pytest.mark.parametrize(
     ("line", "expected"),
-    [("{}['no']", "KeyError: 'no'"), ("bn.RatePrior(-1)", "hidden must be"), ("int('x')", "invalid literal")],
+    [("{}['no']", "KeyError: 'no'"), ("bn.priors.Rate(-1)", "hidden must be"), ("int('x')", "invalid literal")],
 )
 def test_a_prior_that_cannot_be_made_is_a_sentence(tmp_path, line, expected):
     path = tmp_path / "prior.py"

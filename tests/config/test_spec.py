@@ -42,25 +42,25 @@ BUILT = {
     "bns:candidates=10:weight=2": bn.BNS(candidates=10, weight=2.0),
     "bns:likelihood=mixture": bn.BNS(likelihood="mixture"),
     "posterior:likelihood=empirical": bn.Posterior(likelihood="empirical"),
-    "bns:prior=self:likelihood=flat": bn.BNS(prior=bn.SelfPrior(), likelihood="flat"),
+    "bns:prior=self:likelihood=uninformative": bn.BNS(prior=bn.priors.SelfEstimated(), likelihood="uninformative"),
     "bns:cdf_over=catalogue": bn.BNS(cdf_over="catalogue"),
     "bns:cdf_over=all": bn.BNS(cdf_over="all"),
     "posterior": bn.Posterior(),
-    "bns-1": bn.BNS(weight=bn.LinearDecay()),
-    "bns-1:weight=linear/8/0.5/1": bn.BNS(weight=bn.LinearDecay(8.0, 0.5, 1.0)),
+    "bns-1": bn.BNS(weight=bn.samplers.LinearDecay()),
+    "bns-1:weight=linear/8/0.5/1": bn.BNS(weight=bn.samplers.LinearDecay(8.0, 0.5, 1.0)),
     "bns-2:warmup=3": bn.WarmStart(bn.RNS(), bn.BNS(), epochs=3),
-    "bns-3": bn.BNS(prior=bn.FlatPrior()),
-    "bns-4": bn.BNS(prior=bn.GroupPrior("age")),
-    "bns-4:column=job": bn.BNS(prior=bn.GroupPrior("job")),
+    "bns-3": bn.BNS(prior=bn.priors.Flat()),
+    "bns-4": bn.BNS(prior=bn.priors.Group("age")),
+    "bns-4:column=job": bn.BNS(prior=bn.priors.Group("job")),
     "optimal": bn.BNS(candidates="all"),
-    "bns-learned": bn.BNS(prior=bn.LearnedPrior()),
-    "bns-learned:hidden=0.5:item_model=neighbours": bn.BNS(prior=bn.LearnedPrior(model="neighbours", hidden=0.5)),
-    "bns:prior=learned:l2=50": bn.BNS(prior=bn.LearnedPrior(l2=50.0)),
-    "bns:prior=rate": bn.BNS(prior=bn.RatePrior()),
-    "bns:prior=rate:hidden=0.4:strength=2": bn.BNS(prior=bn.ScaledPrior(bn.RatePrior(0.4), 2.0)),
-    "bns:prior=smoothed:column=job": bn.BNS(prior=bn.SmoothedGroupPrior("job")),
-    "bns:prior=rate+flat": bn.BNS(prior=bn.CombinedPrior([bn.RatePrior(), bn.FlatPrior()])),
-    "bns:strength=0.5": bn.BNS(prior=bn.ScaledPrior(bn.PopularityPrior(), 0.5)),
+    "bns-learned": bn.BNS(prior=bn.priors.Learned()),
+    "bns-learned:hidden=0.5:item_model=neighbours": bn.BNS(prior=bn.priors.Learned(model="neighbours", hidden=0.5)),
+    "bns:prior=learned:l2=50": bn.BNS(prior=bn.priors.Learned(l2=50.0)),
+    "bns:prior=rate": bn.BNS(prior=bn.priors.Rate()),
+    "bns:prior=rate:hidden=0.4:strength=2": bn.BNS(prior=bn.priors.Scaled(bn.priors.Rate(0.4), 2.0)),
+    "bns:prior=smoothed:column=job": bn.BNS(prior=bn.priors.SmoothedGroup("job")),
+    "bns:prior=rate+flat": bn.BNS(prior=bn.priors.Combined([bn.priors.Rate(), bn.priors.Flat()])),
+    "bns:strength=0.5": bn.BNS(prior=bn.priors.Scaled(bn.priors.Popularity(), 0.5)),
 }
 
 
@@ -76,7 +76,7 @@ def test_every_sampler_of_the_command_line_is_built_above_or_is_the_oracle():
 def test_the_oracle_sees_what_is_held_out_and_says_so(split):
     oracle = SamplerSpec.parse("oracle").build(split)
     assert oracle.uses_test_labels
-    assert oracle.prior == bn.OraclePrior(split.held_out)
+    assert oracle.prior == bn.priors.Oracle(split.held_out)
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
@@ -193,7 +193,9 @@ def test_a_schedule_that_is_none_is_refused(text):
         schedule(text)
 
 
-@pytest.mark.parametrize("text", ["bns:prior=self+rate:likelihood=flat", "bns:prior=self:strength=2:likelihood=flat"])
+@pytest.mark.parametrize(
+    "text", ["bns:prior=self+rate:likelihood=uninformative", "bns:prior=self:strength=2:likelihood=uninformative"]
+)
 def test_a_self_estimated_prior_stands_alone(text):
     split = bn.split(bn.synthetic(60, 50, seed=0), test=0.2, seed=0)
     with pytest.raises(InputError, match="prior=self follows the model"):
@@ -203,6 +205,6 @@ def test_a_self_estimated_prior_stands_alone(text):
 def test_when_a_refreshed_F_is_made_anew_can_be_told():
     split = bn.split(bn.synthetic(30, 40, seed=0), test=0.2, seed=0)
     built = SamplerSpec.parse("bns:cdf=refreshed:moved=0.3:pool=12").build(split)
-    assert built.refresh == bn.Refresh(moved=0.3, pool=12)
+    assert built.refresh == bn.samplers.Refresh(moved=0.3, pool=12)
     with pytest.raises(InputError, match="moved is for a refreshed F"):
         SamplerSpec.parse("bns:moved=0.3").build(split)

@@ -14,7 +14,7 @@ from bayesneg.models.embedding import EmbeddingScorer
 
 
 @dataclass(frozen=True)
-class Constant(bn.Baseline):
+class Constant(bn.baselines.Baseline):
     """A user's own: items in the order of their numbers."""
 
     def solve(self, train, *, rng):
@@ -22,10 +22,10 @@ class Constant(bn.Baseline):
 
 
 BASELINES = {
-    "popularity": bn.Popularity(),
-    "item-knn": bn.ItemKNN(neighbours=5, shrink=1.0),
-    "ease": bn.EASE(l2=20.0),
-    "als": bn.ALS(dim=4),
+    "popularity": bn.baselines.MostPopular(),
+    "item-knn": bn.baselines.ItemKNN(neighbours=5, shrink=1.0),
+    "ease": bn.baselines.EASE(l2=20.0),
+    "als": bn.baselines.ALS(dim=4),
     "a user's own": Constant(),
 }
 
@@ -111,11 +111,11 @@ def test_other_models_want_a_sampler(split):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: bn.EASE(l2=0), "l2 must be a number above 0"),
-        (lambda: bn.ItemKNN(neighbours=0), "neighbours must be a whole number"),
-        (lambda: bn.ItemKNN(shrink=-1), "shrink must be a number of at least 0"),
-        (lambda: bn.ALS(dim=0), "dim must be"),
-        (lambda: bn.ALS(alpha=0), "alpha must be"),
+        (lambda: bn.baselines.EASE(l2=0), "l2 must be a number above 0"),
+        (lambda: bn.baselines.ItemKNN(neighbours=0), "neighbours must be a whole number"),
+        (lambda: bn.baselines.ItemKNN(shrink=-1), "shrink must be a number of at least 0"),
+        (lambda: bn.baselines.ALS(dim=0), "dim must be"),
+        (lambda: bn.baselines.ALS(alpha=0), "alpha must be"),
     ],
 )
 def test_impossible_settings_are_refused(make, message):
@@ -126,12 +126,13 @@ def test_impossible_settings_are_refused(make, message):
 def test_als_says_what_it_needs(split, monkeypatch):
     monkeypatch.setattr("bayesneg.models.baselines.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"ALS needs implicit, .* pip install 'bayesneg\[als\]'"):
-        fit(bn.ALS(), split)
+        fit(bn.baselines.ALS(), split)
 
 
 def test_each_knows_more_than_popularity_in_a_world_with_taste():
     split = bn.split(bn.synthetic(300, 200, seed=1), test=0.2, seed=0)
     popular, *others = (
-        fit(model, split).record.final["ndcg@20"] for model in (bn.Popularity(), bn.EASE(l2=100.0), bn.ItemKNN())
+        fit(model, split).record.final["ndcg@20"]
+        for model in (bn.baselines.MostPopular(), bn.baselines.EASE(l2=100.0), bn.baselines.ItemKNN())
     )
     assert min(others) > popular

@@ -16,7 +16,7 @@ class UserShare(bn.Prior):
     """The docs' example of a prior of one's own."""
 
     def fit(self, train):
-        return bn.ItemPrior(0.1 * train.popularity / train.n_users)
+        return bn.priors.Item(0.1 * train.popularity / train.n_users)
 
     def probability(self, users, items):
         raise ValueError("fit it first")
@@ -26,22 +26,22 @@ WORLD = bn.synthetic(70, 50, seed=1)
 SPLIT = bn.split(WORLD, test=0.2, seed=0)
 TRAIN = SPLIT.train
 PRIORS = {
-    "popularity": bn.PopularityPrior(),
-    "flat": bn.FlatPrior(),
-    "item": bn.ItemPrior(np.linspace(0, 1, 50)),
-    "group": bn.GroupPrior("group"),
+    "popularity": bn.priors.Popularity(),
+    "flat": bn.priors.Flat(),
+    "item": bn.priors.Item(np.linspace(0, 1, 50)),
+    "group": bn.priors.Group("group"),
     "function": lambda users, items: np.full(np.shape(items), 0.1),
-    "rate": bn.RatePrior(),
-    "smoothed group": bn.SmoothedGroupPrior("group"),
-    "learned": bn.LearnedPrior(),
-    "learned from neighbours": bn.LearnedPrior(model="neighbours", neighbours=10),
-    "learned with a logistic curve": bn.LearnedPrior(curve="logistic"),
-    "learned at a given rate": bn.LearnedPrior(hidden=0.5, folds=3),
-    "learned, nothing kept": bn.LearnedPrior(cache=0),
-    "exposure": bn.ExposurePrior(SPLIT.test, base=bn.RatePrior()),
-    "combined": bn.CombinedPrior([bn.LearnedPrior(), bn.RatePrior()], weights=[2, 1]),
-    "mean of probabilities": bn.CombinedPrior([bn.PopularityPrior(), bn.RatePrior()], scale="probability"),
-    "scaled": bn.ScaledPrior(bn.RatePrior(), 3.0),
+    "rate": bn.priors.Rate(),
+    "smoothed group": bn.priors.SmoothedGroup("group"),
+    "learned": bn.priors.Learned(),
+    "learned from neighbours": bn.priors.Learned(model="neighbours", neighbours=10),
+    "learned with a logistic curve": bn.priors.Learned(curve="logistic"),
+    "learned at a given rate": bn.priors.Learned(hidden=0.5, folds=3),
+    "learned, nothing kept": bn.priors.Learned(cache=0),
+    "exposure": bn.priors.Exposure(SPLIT.test, base=bn.priors.Rate()),
+    "combined": bn.priors.Combined([bn.priors.Learned(), bn.priors.Rate()], weights=[2, 1]),
+    "mean of probabilities": bn.priors.Combined([bn.priors.Popularity(), bn.priors.Rate()], scale="probability"),
+    "scaled": bn.priors.Scaled(bn.priors.Rate(), 3.0),
     "a user's own": UserShare(),
 }
 
@@ -86,7 +86,7 @@ def test_a_fitted_prior_is_taken_as_it_is(prior):
 
 
 def test_its_calibration_can_be_asked_for(prior):
-    found = bn.calibration_of(prior, TRAIN, bins=5)
+    found = bn.priors.calibration_of(prior, TRAIN, bins=5)
     assert found.count.sum() == pytest.approx(70 * 50 - round(0.8 * len(TRAIN)), rel=1e-6)
     assert np.average(found.observed, weights=found.count) == pytest.approx(found.observed_rate)
     assert np.average(found.expected, weights=found.count) == pytest.approx(found.expected_rate)
@@ -98,6 +98,6 @@ def test_its_settings_can_be_recorded(prior):
 
 
 def test_the_parts_of_a_combination_are_recorded_too():
-    prior = bn.CombinedPrior([bn.RatePrior(0.5), bn.FlatPrior()])
-    assert describe(prior)["priors"][0] == {"class": "RatePrior", "hidden": 0.5}
-    assert settings_text(prior) == "CombinedPrior (priors=[RatePrior (hidden=0.5), FlatPrior])"
+    prior = bn.priors.Combined([bn.priors.Rate(0.5), bn.priors.Flat()])
+    assert describe(prior)["priors"][0] == {"class": "Rate", "hidden": 0.5}
+    assert settings_text(prior) == "Combined (priors=[Rate (hidden=0.5), Flat])"

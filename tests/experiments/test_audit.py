@@ -93,7 +93,7 @@ def test_a_record_says_of_how_many_users_something_is_hidden(world):
 
 
 def test_a_sampler_may_be_made_for_each_split(world):
-    found = audit(bn.hide(world, [0.2, 0.4]), {"oracle": lambda s: bn.BNS(prior=bn.OraclePrior(s.held_out))})
+    found = audit(bn.hide(world, [0.2, 0.4]), {"oracle": lambda s: bn.BNS(prior=bn.priors.Oracle(s.held_out))})
     assert [record.dataset for record in found.records] == ["synthetic, 20% hidden", "synthetic, 40% hidden"]
     assert all(record.uses_test_labels for record in found.records)
     assert len({str(record.spec["sampler"]) for record in found.records}) == 2  # each has the labels of its own split
@@ -139,12 +139,12 @@ def test_finished_runs_are_kept_and_not_trained_again(world, tmp_path):
 def test_an_audit_from_before_a_setting_was_added_is_gone_on_with(world, tmp_path, monkeypatch):
     split, out = bn.split(world, test=0.2, seed=0), tmp_path / "audit.jsonl"
     with monkeypatch.context() as old:
-        without = lambda value: {k: v for k, v in record.describe(value).items() if k != "members"}  # noqa: E731
+        without = lambda value: {k: v for k, v in record.describe(value).items() if k != "ensemble_size"}  # noqa: E731
         old.setattr("bayesneg.experiments.audit.describe", without)
         audit(split, {"RNS": bn.RNS()}, out=out)
     audit(split, {"RNS": bn.RNS()}, out=out, resume=True)
     assert len(ledger.read(out)) == 1
-    audit(split, {"RNS": bn.RNS()}, out=out, resume=True, model=bn.MF(dim=4, sampling_batch=64, members=2))
+    audit(split, {"RNS": bn.RNS()}, out=out, resume=True, model=bn.MF(dim=4, sampling_batch=64, ensemble_size=2))
     assert len(ledger.read(out)) == 2
 
 

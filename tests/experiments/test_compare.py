@@ -75,13 +75,13 @@ def test_an_error_names_the_sampler_and_seed_and_leaves_nothing_behind(split, tm
 
 
 def test_baselines_come_after_the_samplers_and_have_one_epoch(split):
-    records = run(split, {"RNS": bn.RNS()}, baselines={"EASE": bn.EASE(l2=20.0)}, seeds=2)
+    records = run(split, {"RNS": bn.RNS()}, baselines={"EASE": bn.baselines.EASE(l2=20.0)}, seeds=2)
     assert [(record.label, record.seed, len(record.epochs)) for record in records] == [
         ("RNS", 0, 2), ("RNS", 1, 2), ("EASE", 0, 1), ("EASE", 1, 1)
     ]  # fmt: skip
-    assert records[2].final == bn.fit(bn.EASE(l2=20.0), split, progress=False).record.final
+    assert records[2].final == bn.fit(bn.baselines.EASE(l2=20.0), split, progress=False).record.final
 
 
 def test_a_label_belongs_to_one_contender(split):
     with pytest.raises(InputError, match="a label of both"):
-        run(split, {"EASE": bn.RNS()}, baselines={"EASE": bn.EASE()})
+        run(split, {"EASE": bn.RNS()}, baselines={"EASE": bn.baselines.EASE()})

@@ -104,7 +104,7 @@ def test_step_follows_the_gradient_written_out_by_hand():
     new_w = w + 0.1 * (gradient * (h_i - h_j) - 0.2 * w)
     for simultaneous, along in ((False, new_w), (True, w)):
         own = [v.copy() for v in (w, h_i, h_j)]
-        pace = sgd.Pace(0.1, 0.2, simultaneous, members=1)
+        pace = sgd.Pace(0.1, 0.2, simultaneous, ensemble_size=1)
         assert sgd.step(*own, pace) == pytest.approx(gradient, rel=1e-6)
         np.testing.assert_allclose(own[0], new_w, rtol=1e-6)
         np.testing.assert_allclose(own[1], h_i + 0.1 * (gradient * along - 0.2 * h_i), rtol=1e-6)
@@ -115,11 +115,11 @@ def test_step_follows_the_gradient_written_out_by_hand():
 @pytest.mark.parametrize("name", ["rns", "bns"])
 def test_every_member_learns_as_a_model_of_its_own_that_is_given_the_same_negatives(name, update):
     train = random_interactions(np.random.default_rng(3), 10, 25, most=0.4)
-    model = bn.MF(dim=4, members=3, update=update, learning_rate=0.05)
+    model = bn.MF(dim=4, ensemble_size=3, update=update, learning_rate=0.05)
     learner = model.start(train, rng=stream(0, "init"))
     order, size = np.random.default_rng(1).permutation(len(train)), np.sqrt(3)
     alone = [
-        MFLearner(replace(model, members=1), train, *(size * vectors[:, own] for vectors in learner.embeddings()))
+        MFLearner(replace(model, ensemble_size=1), train, *(size * vectors[:, own] for vectors in learner.embeddings()))
         for own in (slice(0, 4), slice(4, 8), slice(8, 12))
     ]
     ready = SAMPLERS[name].prepare(train, rng=stream(0, "memory"))
@@ -176,7 +176,7 @@ def test_the_early_proof_never_changes_the_choice_and_mostly_succeeds(trained):
     readings = [(over, "paper") for over in ("unobserved", "catalogue", "all")]
     for over, likelihood in [*readings, ("unobserved", "mixture"), ("catalogue", "mixture"), ("unobserved", Bent())]:
         for weight in (5.0, 0.1):
-            for prior in (bn.PopularityPrior(), bn.FlatPrior(0.02), bn.FlatPrior(0.3)):
+            for prior in (bn.priors.Popularity(), bn.priors.Flat(0.02), bn.priors.Flat(0.3)):
                 sampler = bn.BNS(weight=weight, prior=prior, cdf_over=over, likelihood=likelihood)
                 sampler = sampler.prepare(split.train, rng=stream(0, "memory"))
                 batch = batch_of(split.train, scorer, stream(0, "draws"), size=1500)
@@ -196,7 +196,7 @@ def test_the_early_proof_holds_under_any_likelihood(trained, seed):
     values = np.sort(rng.random(12).round(int(rng.integers(1, 4)))) * rng.choice([0.5, 0.999, 1.0])
     table = tabled(np.concatenate(([0.0], np.sort(1.0 - rng.random(11) ** 3))), values)
     powers = rng.random(400) * rng.choice([0.1, 1.0, 9.0])
-    sampler = bn.BNS(prior=bn.ItemPrior(10.0**-powers), weight=float(rng.choice([0.0, 0.3, 5.0, 50.0])))
+    sampler = bn.BNS(prior=bn.priors.Item(10.0**-powers), weight=float(rng.choice([0.0, 0.3, 5.0, 50.0])))
     ready = sampler.prepare(split.train, rng=stream(0, "memory"))
     batch = batch_of(split.train, scorer, stream(seed, "draws"), size=400)
     drawn = ready.draws(batch)
@@ -215,9 +215,9 @@ def test_bins_never_change_the_choice_among_many(candidates, weight):
     scorer = bn.fit(bn.MF(dim=16, learning_rate=0.05), split, bn.RNS(), epochs=20, progress=False).scorer
     noise = np.random.default_rng(0).random((60, 300))
     beliefs = (
-        ("unobserved", "paper", bn.PopularityPrior()),
-        ("all", "mixture", bn.FlatPrior(0.3)),
-        ("catalogue", "paper", bn.OraclePrior(split.test)),
+        ("unobserved", "paper", bn.priors.Popularity()),
+        ("all", "mixture", bn.priors.Flat(0.3)),
+        ("catalogue", "paper", bn.priors.Oracle(split.test)),
         ("unobserved", "mixture", lambda users, items: noise[users, items]),
     )
     for over, likelihood, prior in beliefs:

@@ -29,7 +29,7 @@ SAMPLERS = {
     "bns, empirical": bn.BNS(likelihood="empirical"),
     "bns, empirical, refreshed": bn.BNS(likelihood="empirical", cdf="refreshed"),
     "bns over all items": bn.BNS(cdf_over="all"),
-    "bns with a schedule": bn.BNS(weight=bn.LinearDecay(5.0, 2.0, 0.5)),
+    "bns with a schedule": bn.BNS(weight=bn.samplers.LinearDecay(5.0, 2.0, 0.5)),
     "bns after rns": bn.WarmStart(bn.RNS(), bn.BNS(), epochs=1),
     "posterior": bn.Posterior(),
     "aobpr": bn.AOBPR(scale=5.0),
@@ -106,7 +106,7 @@ def test_a_model_of_one_s_own_works_with_every_sampler(split, name, gives):
 def test_a_sampler_of_one_s_own_works(split):
     class Highest(bn.NegativeSampler):
         def sample(self, batch):
-            items, _ = bn.UniformDraw().draw(batch.users, 3, train=batch.train, rng=batch.rng)
+            items, _ = bn.samplers.UniformDraw().draw(batch.users, 3, train=batch.train, rng=batch.rng)
             scores = torch.from_numpy(batch.score(np.maximum(items, 0))).cuda()
             return torch.from_numpy(items).gather(1, scores.argmax(dim=1, keepdim=True).cpu())[:, 0]
 

@@ -41,7 +41,7 @@ class Softmax(bn.NegativeSampler):
     as_tensor: bool = True
 
     def sample(self, batch):
-        items, sizes = bn.UniformDraw().draw(batch.users, self.candidates, train=batch.train, rng=batch.rng)
+        items, sizes = bn.samplers.UniformDraw().draw(batch.users, self.candidates, train=batch.train, rng=batch.rng)
         scores = torch.from_numpy(batch.score(np.maximum(items, 0)))
         valid = torch.arange(items.shape[1]) < torch.from_numpy(sizes)[:, None]
         noise = torch.from_numpy(batch.rng.gumbel(size=items.shape))
@@ -141,7 +141,7 @@ SAMPLERS = {
     "srns": bn.SRNS(memory=3, fresh=4),
     "bns": bn.BNS(),
     "bns of all": bn.BNS(candidates="all"),
-    "bns with a schedule": bn.BNS(weight=bn.LinearDecay()),
+    "bns with a schedule": bn.BNS(weight=bn.samplers.LinearDecay()),
     "bns after rns": bn.WarmStart(bn.RNS(), bn.BNS(), epochs=1),
     "posterior": bn.Posterior(),
     "one's own": Softmax(),

@@ -162,11 +162,11 @@ SAMPLERS = {
     "bns": bn.BNS(),
     "bns, many candidates": bn.BNS(candidates=20),
     "bns of all": bn.BNS(candidates="all"),
-    "bns, share of the catalogue": bn.BNS(cdf_over="catalogue", prior=bn.FlatPrior(0.2)),
-    "bns, mixture": bn.BNS(likelihood="mixture", prior=bn.FlatPrior(0.1)),
-    "bns, empirical": bn.BNS(likelihood="empirical", prior=bn.FlatPrior(0.1)),
+    "bns, share of the catalogue": bn.BNS(cdf_over="catalogue", prior=bn.priors.Flat(0.2)),
+    "bns, mixture": bn.BNS(likelihood="mixture", prior=bn.priors.Flat(0.1)),
+    "bns, empirical": bn.BNS(likelihood="empirical", prior=bn.priors.Flat(0.1)),
     "bns over all items": bn.BNS(cdf_over="all"),
-    "bns with a schedule": bn.BNS(weight=bn.LinearDecay(5.0, 2.0, 0.5)),
+    "bns with a schedule": bn.BNS(weight=bn.samplers.LinearDecay(5.0, 2.0, 0.5)),
     "bns after rns": bn.WarmStart(bn.RNS(), bn.BNS(), epochs=1),
     "posterior": bn.Posterior(),
     "aobpr": bn.AOBPR(scale=5.0),
@@ -228,7 +228,7 @@ def test_the_chunk_changes_no_choice(monkeypatch, name, chunk):
 def test_every_member_learns_as_a_model_of_its_own_that_is_given_the_same_negatives(penalty, layers):
     model = bn.LightGCN(
         dim=2,
-        members=3,
+        ensemble_size=3,
         layers=layers,
         batch_size=2,
         penalty=penalty,
@@ -237,7 +237,7 @@ def test_every_member_learns_as_a_model_of_its_own_that_is_given_the_same_negati
         device="cpu",
     )
     together = started(model)
-    alone = [started(replace(model, members=1)) for _ in range(3)]
+    alone = [started(replace(model, ensemble_size=1)) for _ in range(3)]
     with torch.no_grad():
         for one, first in zip(alone, together.module.first.chunk(3, dim=1), strict=True):
             one.module.first.copy_(first)
@@ -252,17 +252,17 @@ def test_every_member_learns_as_a_model_of_its_own_that_is_given_the_same_negati
     np.testing.assert_allclose(together.score(users, items), mean, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("members", [1, 3])
+@pytest.mark.parametrize("ensemble_size", [1, 3])
 @pytest.mark.parametrize("strength", [0.0, 0.3])
-def test_gradients_of_the_loss_are_autograd_s(strength, members):
-    """Of the members' own vectors, which are given divided by the root of their number."""
+def test_gradients_of_the_loss_are_autograd_s(strength, ensemble_size):
+    """Of the ensemble_size' own vectors, which are given divided by the root of their number."""
     random = torch.Generator().manual_seed(0)
-    own_users, own_items = (torch.randn(n, members, 5, generator=random, requires_grad=True) for n in (7, 9))
-    users, items = (vectors.flatten(1) * members**-0.5 for vectors in (own_users, own_items))
+    own_users, own_items = (torch.randn(n, ensemble_size, 5, generator=random, requires_grad=True) for n in (7, 9))
+    users, items = (vectors.flatten(1) * ensemble_size**-0.5 for vectors in (own_users, own_items))
     which, positives = (torch.randint(0, 7, (50,), generator=random) for _ in range(2))
     negatives = torch.randint(-1, 9, (50,), generator=random)
     *found, infos = batched.bpr_gradients(
-        users.detach(), items.detach(), which, positives, negatives, strength, members
+        users.detach(), items.detach(), which, positives, negatives, strength, ensemble_size
     )
     keep = negatives >= 0
     w, h_i, h_j = own_users[which][keep], own_items[positives][keep], own_items[negatives][keep]

@@ -13,8 +13,8 @@ pytestmark = pytest.mark.real
 @pytest.mark.parametrize(
     ("prior", "mean", "top"),
     [
-        (bn.LearnedPrior(), 0.0131, 0.32),  # as cross-fitted: right on the whole, too low at the top
-        (bn.LearnedPrior(hidden=0.25), 0.0149, 0.45),  # told the ratio: an eighth high on the whole, right at the top
+        (bn.priors.Learned(), 0.0131, 0.32),  # as cross-fitted: right on the whole, too low at the top
+        (bn.priors.Learned(hidden=0.25), 0.0149, 0.45),  # told the ratio: an eighth high on the whole, right at the top
     ],
     ids=["as cross-fitted", "told the ratio"],
 )

@@ -42,6 +42,6 @@ def test_the_split_is_the_paper_s(authors_split):
 
 
 def test_ease_is_the_bar_that_evidence_found(authors_split):
-    final = bn.fit(bn.EASE(l2=400), authors_split, progress=False).record.final
+    final = bn.fit(bn.baselines.EASE(l2=400), authors_split, progress=False).record.final
     found = [final[f"ndcg@{k}"] for k in (5, 10, 20)]
     assert found == pytest.approx([0.4835, 0.4536, 0.4498], abs=0.0005)

@@ -30,7 +30,7 @@ def records():
 
 
 def oracle(split):
-    return bn.BNS(prior=bn.OraclePrior(split.held_out))
+    return bn.BNS(prior=bn.priors.Oracle(split.held_out))
 
 
 @pytest.fixture(scope="module", params=["several splits", "one split", "one run", "no belief", "truth unknown"])

@@ -14,7 +14,7 @@ WEIGHING = {
     "bns": bn.BNS(),
     "bns with F over all items": bn.BNS(cdf_over="all"),
     "bns with a function": bn.BNS(prior=lambda users, items: (items + users) % 7 / 10),
-    "bns with a refreshed F": bn.BNS(cdf="refreshed", refresh=bn.Refresh(pool=10)),
+    "bns with a refreshed F": bn.BNS(cdf="refreshed", refresh=bn.samplers.Refresh(pool=10)),
     "posterior": bn.Posterior(prior=lambda users, items: (items + users) % 7 / 10),
     "bns after rns": bn.WarmStart(bn.RNS(), bn.BNS(), epochs=1),
 }
@@ -30,7 +30,7 @@ def test_unbias_by_hand():
     train = interactions([[0], [0, 1]], 4)
     scorer = fixed_scorer(np.array([[9.0, 1.0, 3.0, 2.0], [0.0, 9.0, 1.0, 1.0]]))
     batch = bn.Batch(np.array([0, 1]), np.array([0, 0]), np.array([0, 1]), 1, train, scorer, stream(0, "draws"))
-    sampler = bn.BNS(prior=bn.ItemPrior(np.array([0.5, 0.1, 0.2, 0.3]))).prepare(train, rng=stream(0, "memory"))
+    sampler = bn.BNS(prior=bn.priors.Item(np.array([0.5, 0.1, 0.2, 0.3]))).prepare(train, rng=stream(0, "memory"))
     # user 0: items 1, 2, 3 are unobserved, with F 1/4, 3/4, 2/4; user 1: items 2 and 3 tie, with F 2/3 each
     F = np.array([[0.25, 0.75], [2 / 3, 2 / 3]])
     p = np.array([[0.1, 0.2], [0.2, 0.3]])

@@ -69,18 +69,18 @@ def test_with_one_candidate_bns_trains_the_same_model_as_rns(monkeypatch):
 
 
 def test_with_a_prior_of_zero_bns_is_dns(trained):
-    bns, dns = bn.BNS(prior=bn.FlatPrior(0.0)), bn.DNS(candidates=5)
+    bns, dns = bn.BNS(prior=bn.priors.Flat(0.0)), bn.DNS(candidates=5)
     np.testing.assert_array_equal(compiled(bns, *trained)[1], compiled(dns, *trained)[1])
 
 
 def test_with_the_flat_prior_and_a_large_weight_bns_picks_as_dns_does(trained):
-    bns, dns = (compiled(s, *trained)[1] for s in (bn.BNS(prior=bn.FlatPrior(), weight=1e6), bn.DNS(candidates=5)))
+    bns, dns = (compiled(s, *trained)[1] for s in (bn.BNS(prior=bn.priors.Flat(), weight=1e6), bn.DNS(candidates=5)))
     assert (bns == dns).mean() > 0.95
 
 
 def test_the_oracle_avoids_what_it_knows_to_be_a_false_negative(trained):
     split = bn.split(bn.synthetic(200, 300, seed=1), test=0.2, seed=0)
-    oracle = bn.BNS(prior=bn.OraclePrior(split.held_out, positive=1.0, negative=0.0))
+    oracle = bn.BNS(prior=bn.priors.Oracle(split.held_out, positive=1.0, negative=0.0))
     batch, negatives = compiled(oracle, split.train, trained[1])
     plain = compiled(bn.BNS(), split.train, trained[1])[1]
     assert split.held_out.contains(batch.users, plain).mean() > 0.02
@@ -134,7 +134,7 @@ def test_a_prior_outside_the_probabilities_is_refused(trained, wrong):
         (lambda: bn.BNS(weight=np.nan), "weight must be"),
         (lambda: bn.BNS(cdf_over="some"), "cdf_over must be"),
         (lambda: bn.BNS(prior=3), "prior must be"),
-        (lambda: bn.BNS(prior=bn.FlatPrior(1.5)), "between 0 and 1"),
+        (lambda: bn.BNS(prior=bn.priors.Flat(1.5)), "between 0 and 1"),
         (lambda: bn.DNS(candidates=2, top=3), "top must be between 1 and candidates"),
         (lambda: bn.AOBPR(scale=0), "scale must be"),
         (lambda: bn.AOBPR(fraction=2), "fraction must be"),
@@ -146,7 +146,7 @@ def test_a_prior_outside_the_probabilities_is_refused(trained, wrong):
         (lambda: bn.BNS(weight="5"), "weight must be a number"),
         (lambda: bn.DNS(candidates=3, top=1.5), "top must be a whole number"),
         (lambda: bn.WarmStart(bn.RNS(), bn.BNS(), epochs=2.5), "epochs must be a whole number"),
-        (lambda: bn.ItemPrior(np.full((2, 2), 0.1)), "one probability per item"),
+        (lambda: bn.priors.Item(np.full((2, 2), 0.1)), "one probability per item"),
         (lambda: bn.SRNS(temperature=0), "temperature must be"),
         (lambda: bn.WarmStart(bn.RNS(), bn.BNS(), epochs=-1), "epochs must be"),
     ],
@@ -159,7 +159,7 @@ def test_a_wrong_setting_is_refused_with_its_rule(make, words):
 def test_group_prior_leans_on_the_user_s_group():
     columns = {"job": np.array(["a", "a", "b", "b"], dtype=object)}
     train = interactions([[0, 1], [0], [1], [2]], 3, user_columns=columns)
-    prior = bn.GroupPrior("job").fit(train)
+    prior = bn.priors.Group("job").fit(train)
     # item 0: counts a=2, b=0, mean 1, max 2; pop/N = 2/5
     assert prior.probability(np.array([0]), np.array([0])) == pytest.approx(2 / 5 * (1 + (2 - 1) / 2))
     assert prior.probability(np.array([2]), np.array([0])) == pytest.approx(2 / 5 * (1 + (0 - 1) / 2))
@@ -167,18 +167,18 @@ def test_group_prior_leans_on_the_user_s_group():
     assert prior.probability(np.array([0]), np.array([1])) == pytest.approx(2 / 5)
     assert prior.probability(np.array([3]), np.array([2])) == pytest.approx(1 / 5 * (1 + (1 - 0.5) / 1))
     with pytest.raises(InputError, match=r"no user column 'town'.*it has: job"):
-        bn.GroupPrior("town").fit(train)
+        bn.priors.Group("town").fit(train)
 
 
 def test_popularity_prior_is_the_share_of_training_interactions():
     train = interactions([[0, 1], [0], [1], [2]], 4)
-    prior = bn.PopularityPrior().fit(train)
+    prior = bn.priors.Popularity().fit(train)
     np.testing.assert_allclose(prior.probability(np.array([0]), np.arange(4)), [2 / 5, 2 / 5, 1 / 5, 0])
 
 
 def test_oracle_prior_is_the_squared_distance_of_the_label():
     labels = interactions([[2], [0]], 3)
-    prior = bn.OraclePrior(labels)
+    prior = bn.priors.Oracle(labels)
     np.testing.assert_allclose(
         prior.probability(np.array([[0], [1]]), np.arange(3)), [[0.04, 0.04, 0.64], [0.64, 0.04, 0.04]]
     )
@@ -200,7 +200,7 @@ def test_a_group_prior_refuses_a_column_that_tells_every_user_apart():
     columns = {"name": np.array([f"n{user}" for user in range(1200)], dtype=object)}
     train = interactions([[0]] * 1200, 3, user_columns=columns)
     with pytest.raises(InputError, match="1,200 different values"):
-        bn.GroupPrior("name").fit(train)
+        bn.priors.Group("name").fit(train)
 
 
 def test_what_f_counts_and_is_a_share_of_can_change_the_choice():
@@ -214,7 +214,7 @@ def test_what_f_counts_and_is_a_share_of_can_change_the_choice():
         scorer = fixed_scorer(np.array([[*observed_scores, 3.0, 2.0]]))
         batch = replace(batch_of(train, scorer, stream(0, "draws"), size=1), positives=np.array([0], np.int32))
         for over in ("unobserved", "catalogue", "all"):
-            sampler = bn.BNS(candidates="all", prior=bn.FlatPrior(0.4), weight=1.0, cdf_over=over)
+            sampler = bn.BNS(candidates="all", prior=bn.priors.Flat(0.4), weight=1.0, cdf_over=over)
             ready = sampler.prepare(train, rng=stream(0, "memory"))
             yield compiled_choice(ready.rule(batch), ready.draws(batch), batch)[0][0]
 

@@ -57,7 +57,7 @@ def test_pns_follows_training_popularity(power):
 @pytest.mark.parametrize("m", [1, 2, 5])
 def test_candidates_are_a_uniform_ordered_sample_without_replacement(m):
     users = np.zeros(N_DRAWS, dtype=np.int32)
-    candidates, sizes = bn.UniformDraw().draw(users, m, train=TRAIN, rng=stream(0, "draws"))
+    candidates, sizes = bn.samplers.UniformDraw().draw(users, m, train=TRAIN, rng=stream(0, "draws"))
     assert (sizes == m).all()
     assert all(len(set(row)) == m for row in candidates[:1000].tolist())
     for position in range(m):

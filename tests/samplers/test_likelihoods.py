@@ -47,7 +47,7 @@ def test_probes_are_a_share_of_the_pairs_of_users_who_can_spare_some():
 @pytest.mark.parametrize("warm", [False, True], ids=["from the start", "after rns"])
 def test_nothing_is_ever_learned_from_a_probe(warm):
     train, _ = world()
-    sampler = bn.BNS(likelihood=bn.EmpiricalLikelihood(held_out=0.2))
+    sampler = bn.BNS(likelihood=bn.likelihoods.Empirical(held_out=0.2))
     ready = (bn.WarmStart(bn.RNS(), sampler, epochs=1) if warm else sampler).prepare(train, rng=stream(0, "memory"))
     held = (ready.then if warm else ready).likelihood.learned.probes.held
     learner = bn.MF(dim=4).start(train, rng=stream(0, "init"))
@@ -107,7 +107,7 @@ def test_with_a_constant_prior_unbias_is_the_share_of_true_negatives_at_that_sta
 
 def test_the_table_follows_the_model_and_survives_a_checkpoint(tmp_path):
     split = bn.split(bn.synthetic(150, 200, seed=1), test=0.2, seed=0)
-    sampler, model = bn.BNS(likelihood=bn.EmpiricalLikelihood(held_out=0.2), prior=bn.FlatPrior(0.05)), bn.MF(dim=8)
+    sampler, model = bn.BNS(likelihood=bn.likelihoods.Empirical(held_out=0.2), prior=bn.priors.Flat(0.05)), bn.MF(dim=8)
     straight = bn.fit(model, split, sampler, epochs=4, progress=False)
     bn.fit(model, split, sampler, epochs=2, out=tmp_path / "run", progress=False)
     resumed = bn.fit(model, split, sampler, epochs=4, out=tmp_path / "run", resume=True, progress=False)
@@ -117,7 +117,7 @@ def test_the_table_follows_the_model_and_survives_a_checkpoint(tmp_path):
 
 def test_in_the_first_epoch_only_the_prior_speaks():
     train, scorer = world()
-    ready = bn.BNS(likelihood="empirical", prior=bn.FlatPrior(0.3)).prepare(train, rng=stream(0, "memory"))
+    ready = bn.BNS(likelihood="empirical", prior=bn.priors.Flat(0.3)).prepare(train, rng=stream(0, "memory"))
     batch = batch_of(train, scorer, stream(0, "draws"), size=20)
     drawn, rule = ready.draws(batch), ready.rule(batch)
     found = believed_unbias(rule, batch, np.maximum(drawn.candidates, 0), drawn.priors)
@@ -139,7 +139,7 @@ def test_unobserved_pairs_are_all_listed_or_evenly_spread():
 
 def test_the_false_share_is_the_mean_of_the_prior_over_unobserved_pairs():
     train, _ = world()
-    prior = bn.ItemPrior(np.linspace(0.0, 0.5, train.n_items))
+    prior = bn.priors.Item(np.linspace(0.0, 0.5, train.n_items))
     pairs = [
         prior.probabilities[i] for u in range(train.n_users) for i in range(train.n_items) if i not in train.row(u)
     ]
@@ -150,7 +150,7 @@ def test_the_false_share_is_the_mean_of_the_prior_over_unobserved_pairs():
 
 
 def test_a_world_without_unobserved_pairs_has_no_false_share():
-    assert false_share(None, interactions([[0, 1], [0, 1]], 2), bn.ItemPrior(np.array([0.5, 0.5]))) == 0.0
+    assert false_share(None, interactions([[0, 1], [0, 1]], 2), bn.priors.Item(np.array([0.5, 0.5]))) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -158,10 +158,10 @@ def test_a_world_without_unobserved_pairs_has_no_false_share():
     [
         (lambda: bn.BNS(likelihood="logistic"), "likelihood must be one of paper, mixture, empirical"),
         (lambda: bn.BNS(likelihood=["paper"]), r"likelihood must be one of .*, got \['paper'\]"),
-        (lambda: bn.MixtureLikelihood(1.5), "false_share must be"),
-        (lambda: bn.EmpiricalLikelihood(false_share=1.0), "false_share must be below 1"),
-        (lambda: bn.EmpiricalLikelihood(held_out=0.9), "held_out must be"),
-        (lambda: bn.EmpiricalLikelihood(held_out=0.0), "held_out must be"),
+        (lambda: bn.likelihoods.Mixture(1.5), "false_share must be"),
+        (lambda: bn.likelihoods.Empirical(false_share=1.0), "false_share must be below 1"),
+        (lambda: bn.likelihoods.Empirical(held_out=0.9), "held_out must be"),
+        (lambda: bn.likelihoods.Empirical(held_out=0.0), "held_out must be"),
         (lambda: bn.BNS(likelihood="empirical", cdf_over="all"), "leave cdf_over at 'unobserved'"),
     ],
 )

@@ -105,9 +105,9 @@ def test_hidden_positives_were_among_the_others_while_folds_were_hidden():
 
 def test_it_is_calibrated_where_it_was_not_fitted(world):
     """The part of training that outer judging hides was never seen by the inner cross-fitting."""
-    found = bn.calibration_of(bn.LearnedPrior(l2=100.0), world.train, bins=5)
+    found = bn.priors.calibration_of(bn.priors.Learned(l2=100.0), world.train, bins=5)
     assert found.expected_rate == pytest.approx(found.observed_rate, rel=0.25)
-    assert found.skill > bn.calibration_of(bn.RatePrior(), world.train).skill > 0.0
+    assert found.skill > bn.priors.calibration_of(bn.priors.Rate(), world.train).skill > 0.0
     np.testing.assert_allclose(found.expected, found.observed, atol=0.06)
 
 
@@ -115,7 +115,7 @@ def test_it_tells_what_was_held_out_from_what_was_not(world):
     users, items = unobserved(world)
     truth = world.test.contains(users, items)
     means = {}
-    for name, prior in (("learned", bn.LearnedPrior(l2=100.0)), ("rate", bn.RatePrior())):
+    for name, prior in (("learned", bn.priors.Learned(l2=100.0)), ("rate", bn.priors.Rate())):
         found = prior.fit(world.train).probability(users, items)
         means[name] = found[truth].mean() / found[~truth].mean()
     assert means["learned"] > means["rate"] > 1.0
@@ -125,15 +125,15 @@ def test_it_tells_what_was_held_out_from_what_was_not(world):
 @pytest.mark.parametrize("hidden", [0.1, 0.25, 0.5])
 def test_hidden_sets_the_expected_number_of_hidden_positives(world, hidden, curve):
     users, items = unobserved(world)
-    found = bn.LearnedPrior(hidden=hidden, l2=100.0, curve=curve).fit(world.train).probability(users, items)
+    found = bn.priors.Learned(hidden=hidden, l2=100.0, curve=curve).fit(world.train).probability(users, items)
     assert found.sum() == pytest.approx(hidden * len(world.train), rel=0.15)
 
 
 @pytest.mark.parametrize("model", ["ease", "neighbours"])
 @pytest.mark.parametrize("folds", [5, 10])
 def test_told_the_ratio_it_is_calibrated_whatever_the_folds(world, model, folds):
-    prior = bn.LearnedPrior(model=model, folds=folds, hidden=0.25, l2=100.0)
-    found = bn.calibration_of(prior, world.train, share=0.2, bins=5)
+    prior = bn.priors.Learned(model=model, folds=folds, hidden=0.25, l2=100.0)
+    found = bn.priors.calibration_of(prior, world.train, share=0.2, bins=5)
     assert found.expected_rate == pytest.approx(found.observed_rate, rel=0.15)
     np.testing.assert_allclose(found.expected, found.observed, rtol=0.3, atol=0.001)
 
@@ -143,23 +143,23 @@ def test_what_is_kept_changes_no_number(world, model):
     users = np.random.default_rng(0).integers(400, size=(90, 1))
     items = np.random.default_rng(1).integers(150, size=(90, 7))
     kept, computed = (
-        bn.LearnedPrior(model=model, cache=cache).fit(world.train).probability(users, items) for cache in (256, 0)
+        bn.priors.Learned(model=model, cache=cache).fit(world.train).probability(users, items) for cache in (256, 0)
     )
     np.testing.assert_array_equal(kept, computed)
 
 
 def test_rows_are_kept_only_where_all_of_them_fit(world):
-    assert bn.LearnedPrior(cache=1).fit(world.train).rows is not None  # 400 · 150 · 4 bytes
-    assert bn.LearnedPrior(cache=1).fit(interactions([[0, 1], [1, 2]] * 300, 500)).rows is None  # 1.2 MB
+    assert bn.priors.Learned(cache=1).fit(world.train).rows is not None  # 400 · 150 · 4 bytes
+    assert bn.priors.Learned(cache=1).fit(interactions([[0, 1], [1, 2]] * 300, 500)).rows is None  # 1.2 MB
 
 
 def test_rows_of_a_model_of_low_rank_are_not_kept_since_they_differ_from_pairs_in_the_last_bit():
     train = interactions([[0, 1, 8999], [0, 1, 2], [0, 2, 8999]], 9000)
-    assert bn.LearnedPrior(model="ease", folds=2).fit(train).rows is None
+    assert bn.priors.Learned(model="ease", folds=2).fit(train).rows is None
 
 
 def test_the_seeds_of_a_comparison_share_what_was_learned(world):
-    prior = bn.LearnedPrior(folds=2)
+    prior = bn.priors.Learned(folds=2)
     assert prior.fit(world.train) is prior.fit(world.train)
     other = prior.fit(world.test)
     assert other is not prior.fit(world.train)
@@ -167,13 +167,13 @@ def test_the_seeds_of_a_comparison_share_what_was_learned(world):
 
 def test_a_learned_prior_of_other_data_is_refused(world):
     with pytest.raises(InputError, match="learned from other training data"):
-        bn.LearnedPrior(folds=2).fit(world.train).fit(world.test)
+        bn.priors.Learned(folds=2).fit(world.train).fit(world.test)
 
 
 def test_a_large_catalogue_is_learned_from_neighbours():
     train = interactions([[0, 1, 8999], [0, 1, 2], [0, 2, 8999]] * 20, 9000)
-    assert bn.LearnedPrior().fit(train).model.kind == "neighbours"
-    assert bn.LearnedPrior().fit(interactions([[0, 1], [0, 2], [1, 2]] * 20, 9)).model.kind == "dense"
+    assert bn.priors.Learned().fit(train).model.kind == "neighbours"
+    assert bn.priors.Learned().fit(interactions([[0, 1], [0, 2], [1, 2]] * 20, 9)).model.kind == "dense"
 
 
 # ---- rates and groups
@@ -181,7 +181,7 @@ def test_a_large_catalogue_is_learned_from_neighbours():
 
 def test_the_rate_prior_expects_as_many_hidden_positives_as_it_is_told():
     train = interactions([[0, 1], [0], [0, 2], [0]], 4)
-    found = bn.RatePrior(hidden=0.5).fit(train).probability(np.zeros((1, 1), int), np.arange(4))
+    found = bn.priors.Rate(hidden=0.5).fit(train).probability(np.zeros((1, 1), int), np.arange(4))
     np.testing.assert_allclose(found, [[1.0, 0.5 * 1 / 3, 0.5 * 1 / 3, 0.0]])  # of three users one half
 
 
@@ -191,7 +191,7 @@ def test_the_rate_prior_is_the_share_of_hidden_positives_among_unobserved_pairs(
     likes = rng.random((4000, 6)) < np.array([0.05, 0.2, 0.4, 0.6, 0.8, 0.9])
     seen = likes & (rng.random(likes.shape) < 0.8)
     train = interactions([np.flatnonzero(row).tolist() for row in seen], 6)
-    found = bn.RatePrior(hidden=0.25).fit(train).probability(np.zeros(1, int), np.arange(6))
+    found = bn.priors.Rate(hidden=0.25).fit(train).probability(np.zeros(1, int), np.arange(6))
     np.testing.assert_allclose(found, (likes & ~seen).sum(axis=0) / (~seen).sum(axis=0), rtol=0.1)
 
 
@@ -225,7 +225,7 @@ def test_groups_that_do_not_differ_get_the_overall_rate():
     train = grouped(np.tile(np.linspace(0.1, 0.6, 50), (5, 1)), 40, np.random.default_rng(0))
     smooth, plain = (
         prior.fit(train).probability(np.arange(200)[:, None], np.arange(50))
-        for prior in (bn.SmoothedGroupPrior("job"), bn.RatePrior())
+        for prior in (bn.priors.SmoothedGroup("job"), bn.priors.Rate())
     )
     np.testing.assert_allclose(smooth, plain, atol=0.01)
 
@@ -233,7 +233,9 @@ def test_groups_that_do_not_differ_get_the_overall_rate():
 def test_a_group_of_few_users_is_believed_less_than_a_large_one():
     one, other = [[0]] * 40 + [[1]] * 20, [[0]] * 20 + [[1]] * 40  # two thirds here, one third there
     train = interactions([*one, *other, [1]], 2, user_columns={"job": np.repeat(["a", "b", "c"], [60, 60, 1])})
-    odds = bn.SmoothedGroupPrior("job", hidden=0.1).fit(train).probability(np.array([[0], [60], [120]]), np.array([1]))
+    odds = (
+        bn.priors.SmoothedGroup("job", hidden=0.1).fit(train).probability(np.array([[0], [60], [120]]), np.array([1]))
+    )
     found = odds / (0.1 + odds)  # the rate r whose hidden · r / (1 − r) it is
     overall = train.popularity[1] / 121
     assert 1 / 3 < found[0, 0] < overall < found[1, 0] < 2 / 3  # each group is pulled towards the middle
@@ -245,7 +247,7 @@ def test_a_group_of_few_users_is_believed_less_than_a_large_one():
 
 def test_what_was_passed_over_is_less_probable_and_the_rest_is_the_base():
     train = interactions([[0], [1], [0, 1]], 4)
-    prior = bn.ExposurePrior(interactions([[1], [], [3]], 4), base=bn.FlatPrior(0.5), seen=0.25).fit(train)
+    prior = bn.priors.Exposure(interactions([[1], [], [3]], 4), base=bn.priors.Flat(0.5), seen=0.25).fit(train)
     found = prior.probability(np.arange(3)[:, None], np.arange(4))
     expected = np.full((3, 4), 0.5)
     expected[[0, 2], [1, 3]] = 0.2  # odds of 1, times a quarter
@@ -263,27 +265,29 @@ def test_shown_pairs_are_matched_by_identifier():
 def test_shown_pairs_of_other_data_are_refused():
     train = bn.Interactions.from_pairs(["a", "b"], [7, 8])
     with pytest.raises(InputError, match="are the identifiers the same"):
-        bn.ExposurePrior(bn.Interactions.from_pairs([1, 2], [3, 4])).fit(train)
+        bn.priors.Exposure(bn.Interactions.from_pairs([1, 2], [3, 4])).fit(train)
 
 
 # ---- combinations
 
 
 def test_a_combination_on_the_logit_scale_and_of_probabilities():
-    parts, where = [bn.FlatPrior(0.5), bn.FlatPrior(0.9)], (np.zeros((1, 1), int), np.zeros((1, 1), int))
+    parts, where = [bn.priors.Flat(0.5), bn.priors.Flat(0.9)], (np.zeros((1, 1), int), np.zeros((1, 1), int))
     odds = np.sqrt(1 * 9)
-    assert bn.CombinedPrior(parts).probability(*where)[0, 0] == pytest.approx(odds / (1 + odds))
-    assert bn.CombinedPrior(parts, scale="probability").probability(*where)[0, 0] == pytest.approx(0.7)
-    assert bn.CombinedPrior(parts, weights=[3, 1], scale="probability").probability(*where)[0, 0] == pytest.approx(0.6)
+    assert bn.priors.Combined(parts).probability(*where)[0, 0] == pytest.approx(odds / (1 + odds))
+    assert bn.priors.Combined(parts, scale="probability").probability(*where)[0, 0] == pytest.approx(0.7)
+    assert bn.priors.Combined(parts, weights=[3, 1], scale="probability").probability(*where)[0, 0] == pytest.approx(
+        0.6
+    )
 
 
 @pytest.mark.parametrize("wrong", [1.5, -0.5, float("nan")])
 def test_a_part_that_is_no_probability_is_named_as_it_came(world, wrong):
     own = lambda users, items: np.full(np.broadcast_shapes(users.shape, items.shape), wrong)  # noqa: E731
     wrappings = [
-        bn.CombinedPrior([own, bn.FlatPrior(0.5)]),
-        bn.ScaledPrior(own, 2.0),
-        bn.ExposurePrior(world.test, base=own),
+        bn.priors.Combined([own, bn.priors.Flat(0.5)]),
+        bn.priors.Scaled(own, 2.0),
+        bn.priors.Exposure(world.test, base=own),
     ]
     for prior in wrappings:
         with pytest.raises(InputError, match=f"between 0 and 1, got {wrong}"):
@@ -291,43 +295,45 @@ def test_a_part_that_is_no_probability_is_named_as_it_came(world, wrong):
 
 
 def test_a_part_that_is_a_list_counts_and_weights_must_be_one():
-    own = bn.ScaledPrior(lambda users, items: [0.5] * len(users), 3.0)
+    own = bn.priors.Scaled(lambda users, items: [0.5] * len(users), 3.0)
     np.testing.assert_allclose(own.probability(np.zeros(2, int), np.zeros(2, int)), [0.75, 0.75])
     with pytest.raises(InputError, match="weights must be a list of numbers, one for each prior, got 3"):
-        bn.CombinedPrior([bn.FlatPrior(), bn.RatePrior()], weights=3)
+        bn.priors.Combined([bn.priors.Flat(), bn.priors.Rate()], weights=3)
 
 
 def test_one_prior_cannot_overrule_all_others():
-    sure = bn.CombinedPrior([bn.FlatPrior(0.0), bn.FlatPrior(0.5)]).probability(np.zeros(1, int), np.zeros(1, int))
+    sure = bn.priors.Combined([bn.priors.Flat(0.0), bn.priors.Flat(0.5)]).probability(
+        np.zeros(1, int), np.zeros(1, int)
+    )
     assert 0.0 < sure[0] < 1e-3
 
 
 def test_a_scaled_prior_has_other_odds():
-    found = bn.ScaledPrior(bn.FlatPrior(0.5), 3.0).probability(np.zeros((2, 1), int), np.zeros((2, 3), int))
+    found = bn.priors.Scaled(bn.priors.Flat(0.5), 3.0).probability(np.zeros((2, 1), int), np.zeros((2, 3), int))
     np.testing.assert_allclose(found, np.full((2, 3), 0.75))
 
 
 def test_what_sees_test_labels_says_so_through_any_wrapping(world):
-    oracle = bn.OraclePrior(world.test)
-    for prior in (bn.ScaledPrior(oracle), bn.CombinedPrior([oracle]), bn.ExposurePrior(world.test, base=oracle)):
+    oracle = bn.priors.Oracle(world.test)
+    for prior in (bn.priors.Scaled(oracle), bn.priors.Combined([oracle]), bn.priors.Exposure(world.test, base=oracle)):
         assert prior.uses_test_labels
         assert bn.BNS(prior=prior).uses_test_labels
-    assert not bn.ScaledPrior(bn.LearnedPrior()).uses_test_labels
+    assert not bn.priors.Scaled(bn.priors.Learned()).uses_test_labels
 
 
-class Following(bn.FlatPrior):
+class Following(bn.priors.Flat):
     """A prior of one's own with one hook."""
 
     def end_epoch(self, scorer):
         return
 
 
-@pytest.mark.parametrize("inner", [bn.SelfPrior(), Following(0.1)])
+@pytest.mark.parametrize("inner", [bn.priors.SelfEstimated(), Following(0.1)])
 def test_what_follows_training_is_not_wrapped_since_its_hooks_would_be_lost(world, inner):
     for wrap in (
-        bn.ScaledPrior,
-        lambda prior: bn.CombinedPrior([bn.FlatPrior(), prior]),
-        lambda prior: bn.ExposurePrior(world.test, base=prior),
+        bn.priors.Scaled,
+        lambda prior: bn.priors.Combined([bn.priors.Flat(), prior]),
+        lambda prior: bn.priors.Exposure(world.test, base=prior),
     ):
         with pytest.raises(InputError, match=f"{type(inner).__name__} follows the model as it trains"):
             wrap(inner)
@@ -339,7 +345,7 @@ def test_what_follows_training_is_not_wrapped_since_its_hooks_would_be_lost(worl
 def test_calibration_of_a_prior_that_knows_the_rate_and_of_one_that_is_off(world):
     train = random_interactions(np.random.default_rng(0), 200, 100, most=0.2)
     rate = 0.2 * len(train) / (200 * 100 - 0.8 * len(train))
-    right, wrong = (bn.calibration_of(bn.FlatPrior(p), train) for p in (rate, 5 * rate))
+    right, wrong = (bn.priors.calibration_of(bn.priors.Flat(p), train) for p in (rate, 5 * rate))
     assert right.expected_rate == pytest.approx(right.observed_rate, rel=0.01)
     assert len(right.expected) == 1  # one probability, one bin
     assert right.skill == pytest.approx(0.0, abs=0.001)
@@ -348,9 +354,9 @@ def test_calibration_of_a_prior_that_knows_the_rate_and_of_one_that_is_off(world
 
 
 def test_calibration_of_a_sample_agrees_with_that_of_all_pairs(world, monkeypatch):
-    every = bn.calibration_of(bn.RatePrior(), world.train)
+    every = bn.priors.calibration_of(bn.priors.Rate(), world.train)
     monkeypatch.setattr("bayesneg.samplers.priors.cross_fitting.MOST_PAIRS", 20_000)
-    sampled = bn.calibration_of(bn.RatePrior(), world.train)
+    sampled = bn.priors.calibration_of(bn.priors.Rate(), world.train)
     assert sampled.expected_rate == pytest.approx(every.expected_rate, rel=0.05)
     assert sampled.observed_rate == pytest.approx(every.observed_rate, rel=0.01)
     assert sampled.brier == pytest.approx(every.brier, rel=0.05)
@@ -358,52 +364,54 @@ def test_calibration_of_a_sample_agrees_with_that_of_all_pairs(world, monkeypatc
 
 def test_calibration_hides_labels_of_training_only(world):
     """A prior that answers with the test labels is not rewarded for them."""
-    assert bn.calibration_of(lambda users, items: world.test.contains(users, items) * 1.0, world.train).skill < 0.0
+    assert (
+        bn.priors.calibration_of(lambda users, items: world.test.contains(users, items) * 1.0, world.train).skill < 0.0
+    )
 
 
-@pytest.mark.parametrize("wrap", [lambda prior: prior, bn.ScaledPrior], ids=["alone", "scaled"])
+@pytest.mark.parametrize("wrap", [lambda prior: prior, bn.priors.Scaled], ids=["alone", "scaled"])
 def test_a_prior_that_sees_test_labels_is_not_judged(world, wrap):
     with pytest.raises(InputError, match="looks at test labels"):
-        bn.calibration_of(wrap(bn.OraclePrior(world.test)), world.train)
+        bn.priors.calibration_of(wrap(bn.priors.Oracle(world.test)), world.train)
 
 
 def test_a_prior_that_needs_a_model_is_not_judged(world):
-    with pytest.raises(InputError, match="SelfPrior is learned from a model as it trains"):
-        bn.calibration_of(bn.SelfPrior(), world.train)
+    with pytest.raises(InputError, match="SelfEstimated is learned from a model as it trains"):
+        bn.priors.calibration_of(bn.priors.SelfEstimated(), world.train)
 
 
 def test_a_prior_that_is_judged_is_not_shown_the_truth(world):
     class Looking(bn.Prior):
         def fit(self, train):
             assert train.truth is None
-            return bn.FlatPrior(0.1)
+            return bn.priors.Flat(0.1)
 
         def probability(self, users, items):
             raise AssertionError("it is fitted first")
 
     assert world.train.truth is not None
-    bn.calibration_of(Looking(), world.train)
+    bn.priors.calibration_of(Looking(), world.train)
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: bn.LearnedPrior(folds=1), "folds must be a whole number of at least 2"),
-        (lambda: bn.LearnedPrior(model="svd"), "model must be one of"),
-        (lambda: bn.LearnedPrior(curve="step"), "curve must be one of"),
-        (lambda: bn.LearnedPrior(hidden=0), "hidden must be a number above 0"),
-        (lambda: bn.LearnedPrior().fit(interactions([[0], [1]], 4)), "folds must be at most"),
-        (lambda: bn.LearnedPrior().probability(np.zeros(1), np.zeros(1)), "call prior.fit"),
-        (lambda: bn.RatePrior(hidden=-1), "hidden must be"),
-        (lambda: bn.SmoothedGroupPrior("age").fit(interactions([[0]], 2)), "no user column 'age'"),
-        (lambda: bn.ExposurePrior(interactions([[0]], 2), seen=2), "seen must be"),
-        (lambda: bn.CombinedPrior([]), "at least one prior"),
-        (lambda: bn.CombinedPrior(bn.RatePrior()), "priors must be a list"),
-        (lambda: bn.CombinedPrior([bn.FlatPrior(0.1)], weights=[1, 2]), "one for each of 1 priors"),
-        (lambda: bn.CombinedPrior([bn.FlatPrior(0.1)], scale="log"), "scale must be"),
-        (lambda: bn.ScaledPrior(bn.FlatPrior(0.1), 0), "strength must be"),
-        (lambda: bn.calibration_of(bn.FlatPrior(0.1), interactions([[0, 1]], 3), share=0), "share must be"),
-        (lambda: bn.calibration_of(bn.FlatPrior(0.1), interactions([[0]], 3)), "nothing to hide"),
+        (lambda: bn.priors.Learned(folds=1), "folds must be a whole number of at least 2"),
+        (lambda: bn.priors.Learned(model="svd"), "model must be one of"),
+        (lambda: bn.priors.Learned(curve="step"), "curve must be one of"),
+        (lambda: bn.priors.Learned(hidden=0), "hidden must be a number above 0"),
+        (lambda: bn.priors.Learned().fit(interactions([[0], [1]], 4)), "folds must be at most"),
+        (lambda: bn.priors.Learned().probability(np.zeros(1), np.zeros(1)), "call prior.fit"),
+        (lambda: bn.priors.Rate(hidden=-1), "hidden must be"),
+        (lambda: bn.priors.SmoothedGroup("age").fit(interactions([[0]], 2)), "no user column 'age'"),
+        (lambda: bn.priors.Exposure(interactions([[0]], 2), seen=2), "seen must be"),
+        (lambda: bn.priors.Combined([]), "at least one prior"),
+        (lambda: bn.priors.Combined(bn.priors.Rate()), "priors must be a list"),
+        (lambda: bn.priors.Combined([bn.priors.Flat(0.1)], weights=[1, 2]), "one for each of 1 priors"),
+        (lambda: bn.priors.Combined([bn.priors.Flat(0.1)], scale="log"), "scale must be"),
+        (lambda: bn.priors.Scaled(bn.priors.Flat(0.1), 0), "strength must be"),
+        (lambda: bn.priors.calibration_of(bn.priors.Flat(0.1), interactions([[0, 1]], 3), share=0), "share must be"),
+        (lambda: bn.priors.calibration_of(bn.priors.Flat(0.1), interactions([[0]], 3)), "nothing to hide"),
     ],
 )
 def test_impossible_settings_are_refused(make, message):
@@ -413,13 +421,13 @@ def test_impossible_settings_are_refused(make, message):
 
 def test_wrong_things_given_to_priors_are_told(world):
     with pytest.raises(InputError, match="rejected must be interactions, got str"):
-        bn.ExposurePrior("passed-over.csv")
+        bn.priors.Exposure("passed-over.csv")
     with pytest.raises(InputError, match="train must be interactions"):
-        bn.calibration_of(bn.RatePrior(), world)
+        bn.priors.calibration_of(bn.priors.Rate(), world)
 
 
 def test_data_in_which_everything_was_chosen_leaves_nothing_to_expect():
     everything = interactions([list(range(4))] * 3, 4)
-    prior = bn.LearnedPrior(curve="logistic", hidden=0.3).fit(everything)
+    prior = bn.priors.Learned(curve="logistic", hidden=0.3).fit(everything)
     assert np.isfinite(prior.probability(np.zeros(4, dtype=int), np.arange(4))).all()
-    assert np.isnan(bn.calibration_of(bn.RatePrior(), everything).skill)
+    assert np.isnan(bn.priors.calibration_of(bn.priors.Rate(), everything).skill)

@@ -33,7 +33,7 @@ def picks(sampler, train, scorer, *, made_on=None):
 @pytest.mark.parametrize("pool", [900, 256, 64])
 def test_a_fresh_summary_makes_the_exact_choice_nearly_always(trained, pool):
     exact, dns = picks(bn.BNS(), *trained), picks(bn.DNS(candidates=5), *trained)
-    refreshed = picks(bn.BNS(cdf="refreshed", refresh=bn.Refresh(pool=pool)), *trained)
+    refreshed = picks(bn.BNS(cdf="refreshed", refresh=bn.samplers.Refresh(pool=pool)), *trained)
     assert (refreshed == exact).mean() > 0.985
     assert (refreshed != exact).sum() < 0.4 * (dns != exact).sum()
 
@@ -46,7 +46,7 @@ def test_a_summary_follows_a_vector_that_grows(trained):
 
 
 def test_with_a_prior_of_zero_refreshed_bns_is_dns(trained):
-    bns_, dns = bn.BNS(prior=bn.FlatPrior(0.0), cdf="refreshed"), bn.DNS(candidates=5)
+    bns_, dns = bn.BNS(prior=bn.priors.Flat(0.0), cdf="refreshed"), bn.DNS(candidates=5)
     np.testing.assert_array_equal(picks(bns_, *trained), picks(dns, *trained))
 
 
@@ -71,7 +71,7 @@ def test_the_record_says_which_f_auto_took(monkeypatch, wrap):
 
 def test_summaries_are_made_anew_only_where_a_vector_has_moved(trained):
     train, scorer = trained
-    ready = bn.BNS(cdf="refreshed", refresh=bn.Refresh(moved=0.1)).prepare(train, rng=stream(0, "memory"))
+    ready = bn.BNS(cdf="refreshed", refresh=bn.samplers.Refresh(moved=0.1)).prepare(train, rng=stream(0, "memory"))
     first = ready.rule(batch_of(train, scorer, stream(0, "draws"))).knots.copy()
     users = scorer.users.copy()
     users[:10] *= 1.05
@@ -100,8 +100,8 @@ def test_two_threads_train_with_a_refreshed_f():
     ("make", "words"),
     [
         (lambda: bn.BNS(cdf="sampled"), "cdf must be one of exact, refreshed, auto"),
-        (lambda: bn.Refresh(moved=-0.1), "moved must be"),
-        (lambda: bn.Refresh(pool=0), "pool must be a whole number of at least 1"),
+        (lambda: bn.samplers.Refresh(moved=-0.1), "moved must be"),
+        (lambda: bn.samplers.Refresh(pool=0), "pool must be a whole number of at least 1"),
     ],
 )
 def test_a_wrong_setting_is_refused_with_its_rule(make, words):

@@ -26,7 +26,7 @@ def liking_world(seed=0, n_users=200, n_items=120, dim=4):
 
 def test_it_is_calibrated_where_the_hidden_positives_are_like_the_observed_ones():
     train, hidden, scorer = liking_world()
-    prior = bn.SelfPrior(hidden=hidden.sum() / len(train), held_out=0.4).fit(train)
+    prior = bn.priors.SelfEstimated(hidden=hidden.sum() / len(train), held_out=0.4).fit(train)
     prior.end_epoch(scorer)
     users, items = evenly_spread(train, 10**6)
     p, truth = prior.probability(users, items), hidden[users, items]
@@ -39,7 +39,7 @@ def test_it_is_calibrated_where_the_hidden_positives_are_like_the_observed_ones(
 
 def test_before_a_model_is_seen_popularity_alone_tells():
     train, _, scorer = liking_world()
-    prior = bn.SelfPrior().fit(train)
+    prior = bn.priors.SelfEstimated().fit(train)
     users = np.arange(train.n_users)[:, None]
     before = prior.probability(users, np.arange(train.n_items)[None, :])
     assert (before == before[:1]).all()
@@ -51,7 +51,7 @@ def test_before_a_model_is_seen_popularity_alone_tells():
 
 def test_pairs_broadcast_and_are_probabilities():
     train, _, scorer = liking_world()
-    prior = bn.SelfPrior(hidden=1000.0).fit(train)
+    prior = bn.priors.SelfEstimated(hidden=1000.0).fit(train)
     prior.end_epoch(scorer)
     p = prior.probability(np.arange(5)[:, None], np.arange(7)[None, :])
     assert p.shape == (5, 7)
@@ -61,7 +61,7 @@ def test_pairs_broadcast_and_are_probabilities():
 
 def test_a_run_with_it_is_resumed_to_the_same_bytes_and_never_learns_from_its_probes(tmp_path):
     split = bn.split(bn.synthetic(150, 200, seed=1), test=0.2, seed=0)
-    sampler, model = bn.BNS(prior=bn.SelfPrior(held_out=0.2), likelihood="flat"), bn.MF(dim=8)
+    sampler, model = bn.BNS(prior=bn.priors.SelfEstimated(held_out=0.2), likelihood="uninformative"), bn.MF(dim=8)
     straight = bn.fit(model, split, sampler, epochs=4, progress=False)
     bn.fit(model, split, sampler, epochs=2, out=tmp_path / "run", progress=False)
     resumed = bn.fit(model, split, sampler, epochs=4, out=tmp_path / "run", resume=True, progress=False)
@@ -71,22 +71,22 @@ def test_a_run_with_it_is_resumed_to_the_same_bytes_and_never_learns_from_its_pr
 
 
 def test_scores_are_not_weighed_twice():
-    with pytest.raises(InputError, match="SelfPrior has the scores in it"):
-        bn.BNS(prior=bn.SelfPrior())
-    with pytest.raises(InputError, match="SelfPrior has the scores in it"):
-        bn.Posterior(prior=bn.SelfPrior(), likelihood="empirical")
+    with pytest.raises(InputError, match="SelfEstimated has the scores in it"):
+        bn.BNS(prior=bn.priors.SelfEstimated())
+    with pytest.raises(InputError, match="SelfEstimated has the scores in it"):
+        bn.Posterior(prior=bn.priors.SelfEstimated(), likelihood="empirical")
 
 
 def test_wrong_settings_and_a_prior_that_was_not_fitted_are_named():
     for settings, words in (({"hidden": 0.0}, "hidden"), ({"held_out": 0.8}, "held_out"), ({"seed": -1}, "seed")):
         with pytest.raises(InputError, match=words):
-            bn.SelfPrior(**settings)
+            bn.priors.SelfEstimated(**settings)
     with pytest.raises(InputError, match="fit"):
-        bn.SelfPrior().probability(np.array([0]), np.array([0]))
+        bn.priors.SelfEstimated().probability(np.array([0]), np.array([0]))
 
 
 def test_with_too_few_pairs_to_hold_out_all_have_the_mean():
     train = interactions([[0, 1], [2, 3]], 6)
-    prior = bn.SelfPrior(hidden=0.5).fit(train)
+    prior = bn.priors.SelfEstimated(hidden=0.5).fit(train)
     prior.end_epoch(EmbeddingScorer(np.ones((2, 3), np.float32), np.ones((6, 3), np.float32)))
     np.testing.assert_allclose(prior.probability(np.arange(2)[:, None], np.arange(6)), 0.5 * 4 / 8)

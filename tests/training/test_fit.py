@@ -177,7 +177,7 @@ def test_a_folder_that_holds_a_run_is_left_alone(split, tmp_path):
     assert (tmp_path / "run" / "run.json").read_bytes() == before
 
 
-MEMBERS = bn.MF(dim=3, members=2, learning_rate=0.05)
+MEMBERS = bn.MF(dim=3, ensemble_size=2, learning_rate=0.05)
 
 
 @pytest.mark.parametrize(
@@ -210,12 +210,12 @@ def test_a_run_from_before_there_were_members_is_resumed(split, tmp_path):
     whole = fit(split, epochs=6)
     fit(split, epochs=3, out=tmp_path / "run")
     head = json.loads((tmp_path / "run" / files.HEAD).read_text())
-    assert head["record"]["spec"]["model"].pop("members") == 1
+    assert head["record"]["spec"]["model"].pop("ensemble_size") == 1
     (tmp_path / "run" / files.HEAD).write_text(json.dumps(head))
     resumed = fit(split, epochs=6, out=tmp_path / "run", resume=True)
     assert resumed.scorer.users.tobytes() == whole.scorer.users.tobytes()
-    with pytest.raises(InputError, match="model members was 1, now it is 2"):
-        fit(split, epochs=7, out=tmp_path / "run", resume=True, model=bn.MF(dim=4, learning_rate=0.05, members=2))
+    with pytest.raises(InputError, match="model ensemble_size was 1, now it is 2"):
+        fit(split, epochs=7, out=tmp_path / "run", resume=True, model=bn.MF(dim=4, learning_rate=0.05, ensemble_size=2))
 
 
 @pytest.mark.parametrize("sampler", [bn.BNS(), bn.SRNS(memory=3, fresh=5), bn.AOBPR(scale=5, rank="factor")], ids=str)
@@ -298,7 +298,7 @@ def test_settings_are_recorded_alike_in_every_process(split):
     """Identifiers are objects, and what lies in memory differs from process to process."""
     labels = split.held_out
     copied = replace(labels, user_ids=np.array([str(i) + "" for i in labels.user_ids.tolist()], dtype=object))
-    one, two = (describe(bn.BNS(prior=bn.OraclePrior(given))) for given in (labels, copied))
+    one, two = (describe(bn.BNS(prior=bn.priors.Oracle(given))) for given in (labels, copied))
     assert one == two
     texts = [np.array(["".join(["a", "b"]), "c"], dtype=object) for _ in range(2)]
     assert describe(texts[0]) == describe(texts[1]) != describe(texts[0][::-1])
@@ -306,7 +306,7 @@ def test_settings_are_recorded_alike_in_every_process(split):
 
 def test_an_array_among_the_settings_is_recorded_by_its_digest(split):
     def record(value):
-        prior = bn.ItemPrior(np.full(split.train.n_items, value))
+        prior = bn.priors.Item(np.full(split.train.n_items, value))
         return fit(split, bn.BNS(prior=prior), epochs=1).record.spec["sampler"]["prior"]
 
     assert record(0.1) == record(0.1) != record(0.2)

@@ -35,7 +35,7 @@ def test_every_prior_is_tried_but_those_that_see_labels_or_lack_a_column(split):
     assert "self" not in left_out, "it goes with a likelihood of its own"
     assert (
         found.at({"prior": "self", "likelihood": "paper"}).build(split).likelihood
-        == bn.BNS(likelihood="flat").likelihood
+        == bn.BNS(likelihood="uninformative").likelihood
     )
     assert "needs a user column" in found.left_out["prior=group"]
     assert "looks at the labels" in found.left_out["prior=oracle"]

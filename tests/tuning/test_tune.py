@@ -208,43 +208,52 @@ def test_a_setting_that_fails_is_a_finding_and_not_the_end(split, tmp_path):
 
 
 def test_a_baseline_is_judged_with_the_others_and_advised_where_it_is_better(split):
-    found = bn.tune(split, "rns", **{**FEW, "epochs": 1, "baselines": {"POPULAR": bn.Popularity()}})
+    found = bn.tune(split, "rns", **{**FEW, "epochs": 1, "baselines": {"POPULAR": bn.baselines.MostPopular()}})
     labels = [record.label for record in found.records]
     assert labels == ["RNS", "RNS", "POPULAR", "POPULAR"]
     assert found.advice.label == "POPULAR"  # one epoch from random vectors learns next to nothing
-    assert found.model == bn.Popularity()
+    assert found.model == bn.baselines.MostPopular()
     assert (found.sampler, found.written, found.to_dict()["recommended"]["sampler"]) == (None, "", None)
     assert bn.fit(found.model, split, found.sampler, progress=False).record.final == found.records[-1].final
 
 
 def test_popularity_item_neighbours_and_ease_stand_beside_unless_others_are_given(split):
     few = {"trials": 1, "epochs": 1, "seeds": 1, "progress": False}
-    beside = {"POPULARITY": bn.Popularity(), "ITEM-KNN": bn.ItemKNN(), "EASE": bn.EASE()}
+    beside = {"POPULARITY": bn.baselines.MostPopular(), "ITEM-KNN": bn.baselines.ItemKNN(), "EASE": bn.baselines.EASE()}
     found = bn.tune(split, "rns", **few)
     assert found.advice.test == bn.tune(split, "rns", **few, baselines=beside).advice.test  # label → score
-    assert [record.model.split(" ")[0] for record in found.records] == ["MF", "Popularity", "ItemKNN", "EASE"]
+    assert [record.model.split(" ")[0] for record in found.records] == ["MF", "MostPopular", "ItemKNN", "EASE"]
     assert [record.label for record in bn.tune(split, "rns", **few, baselines={}).records] == ["RNS"]
 
 
 def test_the_main_setting_of_a_baseline_is_the_best_on_validation_unless_it_was_given(split, monkeypatch):
-    monkeypatch.setitem(space.BASELINES, bn.EASE, ("l2", (1.0, 30.0, 400.0)))
-    rivals = {"EASE": bn.EASE(), "EASE (l2=7)": bn.EASE(l2=7.0), "mine": bn.EASE(), "POPULAR": bn.Popularity()}
+    monkeypatch.setitem(space.BASELINES, bn.baselines.EASE, ("l2", (1.0, 30.0, 400.0)))
+    rivals = {
+        "EASE": bn.baselines.EASE(),
+        "EASE (l2=7)": bn.baselines.EASE(l2=7.0),
+        "mine": bn.baselines.EASE(),
+        "POPULAR": bn.baselines.MostPopular(),
+    }
     found = bn.tune(split, "rns", **{**FEW, "epochs": 1, "seeds": 1, "baselines": rivals}, as_given=["mine"])
-    judged = {one.l2: _on_validation(one, split) for one in space.variants(bn.EASE())[1]}
+    judged = {one.l2: _on_validation(one, split) for one in space.variants(bn.baselines.EASE())[1]}
     best = max(judged, key=judged.__getitem__)
-    assert judged[best] > judged[bn.EASE().l2], "a world in which the default is best shows nothing"
+    assert judged[best] > judged[bn.baselines.EASE().l2], "a world in which the default is best shows nothing"
     used = {record.label: record.spec["model"].get("l2") for record in found.records}
     assert used == {"RNS": None, f"EASE (l2={best:g})": best, "EASE (l2=7)": 7.0, "mine": 400.0, "POPULAR": None}
 
 
 def test_a_baseline_that_tuning_makes_equal_to_another_stands_once(split, monkeypatch):
-    monkeypatch.setitem(space.BASELINES, bn.EASE, ("l2", (30.0, 400.0)))
+    monkeypatch.setitem(space.BASELINES, bn.baselines.EASE, ("l2", (30.0, 400.0)))
     few = {"trials": 1, "epochs": 1, "seeds": 1, "progress": False}
-    found = bn.tune(split, "rns", **few, baselines={"EASE": bn.EASE(), "EASE (l2=30)": bn.EASE(l2=30.0)})
+    found = bn.tune(
+        split, "rns", **few, baselines={"EASE": bn.baselines.EASE(), "EASE (l2=30)": bn.baselines.EASE(l2=30.0)}
+    )
     assert [record.label for record in found.records] == ["RNS", "EASE (l2=30)"]
     monkeypatch.setattr(search.Search, "run", lambda *_: pytest.fail("the search began"))
     with pytest.raises(InputError, match=r"EASE \(l2=30\) twice once it is tuned; give them other labels"):
-        bn.tune(split, "rns", **few, baselines={"EASE": bn.EASE(), "EASE (l2=30)": bn.EASE(l2=31.0)})
+        bn.tune(
+            split, "rns", **few, baselines={"EASE": bn.baselines.EASE(), "EASE (l2=30)": bn.baselines.EASE(l2=31.0)}
+        )
 
 
 def _on_validation(model, split):
@@ -252,8 +261,8 @@ def _on_validation(model, split):
 
 
 def test_trials_share_what_a_prior_learned(split, monkeypatch):
-    learned, learn = [], bn.LearnedPrior._learned
-    monkeypatch.setattr(bn.LearnedPrior, "_learned", lambda self, train: learned.append(self) or learn(self, train))
+    learned, learn = [], bn.priors.Learned._learned
+    monkeypatch.setattr(bn.priors.Learned, "_learned", lambda self, train: learned.append(self) or learn(self, train))
     found = bn.tune(split, "bns-learned,bns-learned:hidden=0.5", **{**FEW, "trials": 5, "epochs": 1, "seeds": 1})
     assert [trial.family for trial in found.trials].count("BNS-LEARNED") == 3
     assert len(learned) == 4  # each of the two settings in the search, and again in the final comparison
@@ -313,11 +322,17 @@ def test_wrong_arguments_are_named():
         ({"samplers": ["rns", "dns"]}, r'samplers must be a text .* "rns,dns,bns", got \[\'rns\', \'dns\'\]'),
         ({"samplers": {"r": bn.RNS()}}, r'samplers must be a text .* "rns,dns,bns", got \{\'r\': RNS\('),
         ({"split": bn.synthetic(30, 40, seed=0)}, r"split must be a split, got Interactions; bn\.split\(data, valida"),
-        ({"baselines": [bn.EASE()]}, r'baselines must be labels with baselines, as \{"EASE": bn\.EASE\(\)\}, got \['),
+        (
+            {"baselines": [bn.baselines.EASE()]},
+            r'baselines must be labels with baselines, as \{"EASE": bn\.baselines\.EASE\(\)\}, got \[',
+        ),
         ({"baselines": {"EASE": "ease"}}, r"baselines: EASE must be a model that needs no sampler, .* got 'ease'"),
         ({"baselines": {"MF": bn.MF()}}, r"baselines: MF must be a model that needs no sampler, .* got MF\("),
         ({"model": "mf"}, r"model must be an object such as bn\.MF\(\), got 'mf'"),
-        ({"model": bn.EASE()}, r'model: EASE samples no negatives; give it as a baseline, baselines=\{"EASE": …\}'),
+        (
+            {"model": bn.baselines.EASE()},
+            r'model: EASE samples no negatives; give it as a baseline, baselines=\{"EASE": …\}',
+        ),
         ({"resume": True}, r"resume needs out, the folder of the search to go on with"),
     ],
 )

@@ -75,7 +75,7 @@ def _status(arguments: Sequence[str] | None) -> int:
         say(f"error: {error}")
         return 2
     except MemoryError as error:
-        say(f"error: out of memory: {error or 'nothing is left'}; lower dim, members or the number of candidates")
+        say(f"error: out of memory: {error or 'nothing is left'}; lower dim, ensemble_size or the number of candidates")
         return 1
     except OSError as error:
         if error.filename is None:

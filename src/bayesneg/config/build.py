@@ -13,7 +13,7 @@ from bayesneg.config.build_priors import with_prior
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Model, NegativeSampler
-from bayesneg.models.baselines import ALS, EASE, ItemKNN, Popularity
+from bayesneg.models.baselines import ALS, EASE, ItemKNN, MostPopular
 from bayesneg.models.mf import MF
 from bayesneg.models.torch.lightgcn import LightGCN, TorchMF
 from bayesneg.samplers.aobpr import AOBPR
@@ -86,7 +86,7 @@ MODEL_KINDS: Final[dict[str, Callable[..., Model]]] = {
     "mf": MF,
     "lightgcn": LightGCN,
     "torch-mf": TorchMF,
-    "popularity": Popularity,
+    "popularity": MostPopular,
     "item-knn": ItemKNN,
     "ease": EASE,
     "als": ALS,

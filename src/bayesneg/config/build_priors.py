@@ -10,12 +10,12 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.interfaces import Prior
-from bayesneg.samplers.priors import FlatPrior, GroupPrior, OraclePrior, PopularityPrior, as_prior
-from bayesneg.samplers.priors.combined import CombinedPrior, ScaledPrior
-from bayesneg.samplers.priors.exposure import ExposurePrior, matched, passed_over
-from bayesneg.samplers.priors.learned import LearnedPrior
-from bayesneg.samplers.priors.rates import RatePrior, SmoothedGroupPrior
-from bayesneg.samplers.priors.self_estimated import SelfPrior
+from bayesneg.samplers.priors import Flat, Group, Oracle, Popularity, as_prior
+from bayesneg.samplers.priors.combined import Combined, Scaled
+from bayesneg.samplers.priors.exposure import Exposure, matched, passed_over
+from bayesneg.samplers.priors.learned import Learned
+from bayesneg.samplers.priors.rates import Rate, SmoothedGroup
+from bayesneg.samplers.priors.self_estimated import SelfEstimated
 
 Build = Callable[[Mapping[str, Any], Split], Prior]
 OWN: Final = {  # settings that only some kinds have
@@ -48,10 +48,10 @@ def built_prior(settings: Mapping[str, Any], split: Split) -> Prior:
     if (alone := [key for key in OF_SHOWN if key in settings]) and "rejected" not in settings:
         raise InputError(f"{alone[0]} goes with rejected, the file of pairs that were shown and not chosen")
     parts = [as_prior(own_prior(kind)) if is_own(kind) else PRIORS[kind](settings, split) for kind in kinds]
-    prior = parts[0] if len(parts) == 1 else CombinedPrior(parts)
+    prior = parts[0] if len(parts) == 1 else Combined(parts)
     if "rejected" in settings:
         prior = _with_rejected(prior, settings, split)
-    return ScaledPrior(prior, settings["strength"]) if "strength" in settings else prior
+    return Scaled(prior, settings["strength"]) if "strength" in settings else prior
 
 
 def _with_rejected(prior: Prior, settings: Mapping[str, Any], split: Split) -> Prior:
@@ -64,7 +64,7 @@ def _with_rejected(prior: Prior, settings: Mapping[str, Any], split: Split) -> P
             "chosen_column"
         )
     own = {"seen": settings["seen"]} if "seen" in settings else {}
-    return ExposurePrior(shown, base=prior, **own)
+    return Exposure(shown, base=prior, **own)
 
 
 def _passed_over(settings: Mapping[str, Any], held_out: float) -> Interactions:
@@ -83,7 +83,7 @@ def _passed_over(settings: Mapping[str, Any], held_out: float) -> Interactions:
 
 def _learned(settings: Mapping[str, Any], split: Split) -> Prior:
     names = {"item_model": "model", "l2": "l2", "hidden": "hidden"}
-    return LearnedPrior(**{name: settings[key] for key, name in names.items() if key in settings})
+    return Learned(**{name: settings[key] for key, name in names.items() if key in settings})
 
 
 def _rated(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,12 +100,12 @@ def _column(settings: Mapping[str, Any], split: Split) -> str:
 
 
 PRIORS: Final[dict[str, Build]] = {
-    "popularity": lambda settings, split: PopularityPrior(),
-    "flat": lambda settings, split: FlatPrior(),
-    "group": lambda settings, split: GroupPrior(_column(settings, split)),
-    "oracle": lambda settings, split: OraclePrior(split.held_out),
-    "rate": lambda settings, split: RatePrior(**_rated(settings)),
-    "smoothed": lambda settings, split: SmoothedGroupPrior(_column(settings, split), **_rated(settings)),
+    "popularity": lambda settings, split: Popularity(),
+    "flat": lambda settings, split: Flat(),
+    "group": lambda settings, split: Group(_column(settings, split)),
+    "oracle": lambda settings, split: Oracle(split.held_out),
+    "rate": lambda settings, split: Rate(**_rated(settings)),
+    "smoothed": lambda settings, split: SmoothedGroup(_column(settings, split), **_rated(settings)),
     "learned": _learned,
-    "self": lambda settings, split: SelfPrior(**_rated(settings)),
+    "self": lambda settings, split: SelfEstimated(**_rated(settings)),
 }

@@ -65,7 +65,7 @@ class PriorOptions(Options):
     prior: Annotated[str, AfterValidator(_known_priors)] = Field(
         "popularity",
         description="believed before scores are seen: popularity, flat, rate, group, smoothed (group), learned, "
-        "self (with likelihood=flat), oracle or file.py:Class; several joined by +",
+        "self (with likelihood=uninformative), oracle or file.py:Class; several joined by +",
     )
     column: str | None = Field(
         None, description="user column of the group and smoothed priors; occupation, or the first there is"
@@ -87,9 +87,9 @@ class PriorOptions(Options):
 
 class PosteriorOptions(PriorOptions):
     candidates: int | Literal["all"] = Field(5, description="uniform candidates per example, or all")
-    likelihood: Literal["paper", "mixture", "empirical", "flat"] = Field(
+    likelihood: Literal["paper", "mixture", "empirical", "uninformative"] = Field(
         "paper",
-        description="how F follows from the count: paper (as it is), mixture (inverted), empirical or flat",
+        description="how F follows from the count: paper (as it is), mixture (inverted), empirical or uninformative",
     )
     cdf_over: Literal["unobserved", "catalogue", "all"] = Field(
         "unobserved", description="what F counts: unobserved items, those as a share of the catalogue, or all"
@@ -125,7 +125,7 @@ class MFOptions(Options):
     )
     threads: int = Field(1, description="threads that train at once; above 1 not deterministic")
     sampling_batch: int = Field(1, description="examples a sampler of your own answers at once")
-    members: int = Field(1, description="models that learn side by side; the score is the mean of theirs")
+    ensemble_size: int = Field(1, description="models that learn side by side; the score is the mean of theirs")
 
 
 class TorchOptions(Options):
@@ -145,7 +145,7 @@ class TorchOptions(Options):
     shuffle: Literal["once", "epoch"] = Field(
         "epoch", description="once (one order of examples) or epoch (a new one each)"
     )
-    members: int = Field(1, description="models that learn side by side; the score is the mean of theirs")
+    ensemble_size: int = Field(1, description="models that learn side by side; the score is the mean of theirs")
     chunk: int = Field(1 << 24, description="scores held at once where a sampler looks at the whole catalogue")
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="the same as --device")
 

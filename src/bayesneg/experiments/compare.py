@@ -42,7 +42,7 @@ def compare(
         split: the same for every run.
         samplers: label → sampler; the first is what the others are compared with.
         model: ``MF()`` unless given.
-        baselines: label → baseline, such as ``{"EASE": bn.EASE()}``, to be shown beside the samplers.
+        baselines: label → baseline, such as ``{"EASE": bn.baselines.EASE()}``, to be shown beside the samplers.
         seeds: how many (0, 1, …) or which.
         epochs, select, evaluate_every: as in :func:`bayesneg.fit`.
         jobs: runs at a time, as many as there are cores unless given, and one on a GPU; never changes a number but

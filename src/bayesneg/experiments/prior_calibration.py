@@ -38,7 +38,7 @@ def _learned(prior: Prior, seen: Interactions, *, seed: int) -> Prior:
     if not follows_training(prior):
         return prior.fit(seen)
     learner = MF().start(seen, rng=stream(seed, "init"))
-    likelihood: LikelihoodName = "flat" if prior.weighs_scores else "paper"
+    likelihood: LikelihoodName = "uninformative" if prior.weighs_scores else "paper"
     sampler = BNS(prior=prior, likelihood=likelihood).prepare(seen, rng=stream(seed, "sampler"))
     order = stream(seed, "order").permutation(len(seen))
     for epoch in range(1, EPOCHS + 1):

@@ -49,7 +49,7 @@ class Tabled(NamedTuple):
     slopes: np.ndarray  # (K,) float64, of the line that begins there
 
 
-Likelihood = AsCounted | OfMixture | Tabled
+LikelihoodForm = AsCounted | OfMixture | Tabled
 
 
 class TakeFirst(NamedTuple):
@@ -69,7 +69,7 @@ class LeastRisk(NamedTuple):
 
     weight: float  # λ
     over: Population
-    likelihood: Likelihood
+    likelihood: LikelihoodForm
 
 
 class LeastRiskBySummary(NamedTuple):
@@ -77,7 +77,7 @@ class LeastRiskBySummary(NamedTuple):
 
     weight: float  # λ
     over: Population
-    likelihood: Likelihood
+    likelihood: LikelihoodForm
     knots: np.ndarray  # (n_users, K) float32, the scores at ``ranks`` in units of the length of the user's vector
     ranks: np.ndarray  # (K,) int64, ascending from 1
 
@@ -86,7 +86,7 @@ class MostUnbiased(NamedTuple):
     """The candidate most probably a true negative: the paper's posterior criterion."""
 
     over: Population
-    likelihood: Likelihood
+    likelihood: LikelihoodForm
 
 
 class AtScoreRank(NamedTuple):
@@ -116,7 +116,7 @@ class FromMemory(NamedTuple):
     temperature: float  # τ
 
 
-Posterior = LeastRisk | LeastRiskBySummary | MostUnbiased  # the rules that judge by unbias
+PosteriorRule = LeastRisk | LeastRiskBySummary | MostUnbiased  # the rules that judge by unbias
 Rule = TakeFirst | TakeHighest | LeastRisk | LeastRiskBySummary | MostUnbiased | AtScoreRank | AtFactorRank | FromMemory
 
 FACTOR_TRIES = 8  # rejected draws before AtFactorRank takes the next unobserved item of the list

@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from bayesneg.kernels.rules import Likelihood, OfMixture, Population, Tabled
+from bayesneg.kernels.rules import LikelihoodForm, OfMixture, Population, Tabled
 
 SCORES = 1024  # scores of one example that are compared at a time
 OBSERVED = 128  # observed items of one example, likewise
@@ -25,7 +25,7 @@ PARAMETERS = 1024  # parameters per program
 def choose_by_posterior(
     scores: Tensor, positives: Tensor, starts: Tensor, counts: Tensor, rows: Tensor,
     candidates: Tensor, sizes: Tensor, priors: Tensor, weight: Tensor | None, *,
-    over: Population, likelihood: Likelihood,
+    over: Population, likelihood: LikelihoodForm,
 ) -> Tensor:  # fmt: skip
     """The candidate (B,) of least risk, or the most unbiased where there is no weight; −1 without candidates.
 

@@ -20,7 +20,7 @@ from bayesneg.models.linear import LinearScorer
 
 
 @dataclass(frozen=True)
-class Popularity(Baseline):
+class MostPopular(Baseline):
     """The same list for everybody: the items with the most training interactions."""
 
     def solve(self, train: Interactions, *, rng: np.random.Generator) -> EmbeddingScorer:

@@ -3,10 +3,11 @@
 S. Rendle et al., "BPR: Bayesian Personalized Ranking from Implicit Feedback", UAI 2009; settings of B. Liu and B. Wang,
 ICDE 2023. The score is x_ui = w_u · h_i; an example (u, i, j) is one step on ln σ(x_ui − x_uj).
 
-With ``members`` above 1 the vectors are those of several factorizations, one after another, and the score is the mean
+With ``ensemble_size`` above 1 the vectors are those of several factorizations, one after another, and the score is
+the mean
 of theirs: each learns from its own error on the same example, and the negative is chosen by the mean (AOBPR by factor:
 by a factor of one). What one of them gets wrong by chance the others mostly do not. The vectors are kept divided by the
-root of the number of members, which makes their inner product the mean.
+root of the number of ensemble_size, which makes their inner product the mean.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class MF:
     the textbook step. ``shuffle="once"`` keeps one random order of examples, as published; ``"epoch"`` draws a new one
     each time. ``threads`` above 1 lets threads write over each other's steps: faster, no longer deterministic.
     ``sampling_batch`` is how many consecutive examples a sampler written in Python answers at once, before their
-    steps are taken; built-in samplers always see the factors as they are at each example. ``members`` is how many
+    steps are taken; built-in samplers always see the factors as they are at each example. ``ensemble_size`` is how many
     factorizations of ``dim`` factors learn side by side, the score being the mean of theirs.
     """
 
@@ -57,10 +58,10 @@ class MF:
     shuffle: Literal["once", "epoch"] = "once"
     threads: int = 1
     sampling_batch: int = 1
-    members: int = 1
+    ensemble_size: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("dim", "threads", "sampling_batch", "members"):
+        for name in ("dim", "threads", "sampling_batch", "ensemble_size"):
             whole(name, getattr(self, name))
         number("learning_rate", self.learning_rate, above=0)
         number("regularization", self.regularization, least=0)
@@ -73,7 +74,7 @@ class MF:
 
     def start(self, train: Interactions, *, rng: np.random.Generator) -> MFLearner:
         scale = np.sqrt(self.regularization) if self.init_scale is None else self.init_scale
-        scale, width = scale / np.sqrt(self.members), self.dim * self.members
+        scale, width = scale / np.sqrt(self.ensemble_size), self.dim * self.ensemble_size
         users = rng.normal(0.0, scale, (train.n_users, width)).astype(np.float32)
         items = rng.normal(0.0, scale, (train.n_items, width)).astype(np.float32)
         return MFLearner(self, train, users, items)
@@ -133,7 +134,7 @@ class MFLearner(EmbeddingScorer):
         from bayesneg.kernels.numba import sgd
 
         own = self.settings
-        return sgd.Pace(own.learning_rate, own.regularization, own.update == "simultaneous", own.members)
+        return sgd.Pace(own.learning_rate, own.regularization, own.update == "simultaneous", own.ensemble_size)
 
     @cached_property
     def _places(self) -> Places:

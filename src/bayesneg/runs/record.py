@@ -81,9 +81,9 @@ HEAVY = np.ndarray | Interactions  # told apart by a digest
 
 
 LATER: Final[Mapping[str, Mapping[str, Any]]] = {
-    "MF": {"members": 1},
-    "LightGCN": {"members": 1},
-    "TorchMF": {"members": 1},
+    "MF": {"ensemble_size": 1},
+    "LightGCN": {"ensemble_size": 1},
+    "TorchMF": {"ensemble_size": 1},
     "EASE": {"form": "auto"},
 }  # settings that a class was given later, as every run before had them
 

@@ -31,10 +31,10 @@ from bayesneg.kernels.rules import (
     Draws,
     LeastRisk,
     LeastRiskBySummary,
+    LikelihoodForm,
     MostUnbiased,
     Population,
 )
-from bayesneg.kernels.rules import Likelihood as Form
 from bayesneg.samplers.candidates import (
     UniformDraw,
     candidate_count,
@@ -44,14 +44,14 @@ from bayesneg.samplers.candidates import (
     prepared,
 )
 from bayesneg.samplers.likelihoods import (
-    EmpiricalLikelihood,
-    FlatLikelihood,
+    Empirical,
     Likelihood,
     LikelihoodName,
-    PaperLikelihood,
+    Paper,
+    Uninformative,
     as_likelihood,
 )
-from bayesneg.samplers.priors import PopularityPrior, as_prior, probabilities_of
+from bayesneg.samplers.priors import Popularity, as_prior, probabilities_of
 from bayesneg.samplers.refresh import Refresh, Summaries
 from bayesneg.samplers.schedules import Schedule, weight_at
 from bayesneg.samplers.unbias import believed_unbias
@@ -66,8 +66,8 @@ class _PosteriorSampler(RuleSampler):
     """What BNS and the posterior criterion share: candidates, a prior for each, and the exact F."""
 
     candidates: int | Literal["all"] = 5
-    prior: Prior | PriorFunction = field(default_factory=PopularityPrior)
-    likelihood: Likelihood | LikelihoodName = field(default_factory=PaperLikelihood)
+    prior: Prior | PriorFunction = field(default_factory=Popularity)
+    likelihood: Likelihood | LikelihoodName = field(default_factory=Paper)
     cdf_over: Literal["unobserved", "catalogue", "all"] = "unobserved"
     draw: CandidateDraw = field(default_factory=UniformDraw)
 
@@ -76,16 +76,16 @@ class _PosteriorSampler(RuleSampler):
         one_of("cdf_over", self.cdf_over, tuple(POPULATIONS))
         object.__setattr__(self, "prior", as_prior(self.prior))
         object.__setattr__(self, "likelihood", as_likelihood(self.likelihood))
-        if isinstance(self.likelihood, EmpiricalLikelihood) and self.cdf_over != "unobserved":
+        if isinstance(self.likelihood, Empirical) and self.cdf_over != "unobserved":
             raise InputError(
                 "an empirical likelihood is learned over the user's unobserved items; leave cdf_over at 'unobserved', "
                 f"got {self.cdf_over!r}"
             )
 
-        if as_prior(self.prior).weighs_scores and not isinstance(self.likelihood, FlatLikelihood):
+        if as_prior(self.prior).weighs_scores and not isinstance(self.likelihood, Uninformative):
             raise InputError(
                 f"{type(self.prior).__name__} has the scores in it, and a likelihood would count them again; "
-                "set likelihood='flat' with it"
+                "set likelihood='uninformative' with it"
             )
 
     @abstractmethod
@@ -128,7 +128,7 @@ class _PosteriorSampler(RuleSampler):
     def _parts(self) -> dict[str, FollowsTraining]:
         return {"prior": as_prior(self.prior), "likelihood": as_likelihood(self.likelihood)}
 
-    def form(self) -> Form:
+    def form(self) -> LikelihoodForm:
         """The step from what is counted to F, as a rule has it."""
         return as_likelihood(self.likelihood).form()
 
@@ -153,8 +153,9 @@ class BNS(_PosteriorSampler):
     ``candidates`` m uniform candidates without replacement (``"all"`` is the paper's optimal sampler h*);
     ``weight`` λ, a number or a function of the epoch; ``prior`` a :class:`Prior` or a function
     ``(users, items) → probability``; ``likelihood`` how F follows from what is counted: ``"paper"`` (as it is),
-    ``"mixture"`` (inverted), ``"empirical"`` (learned while the model trains), ``"flat"`` (scores say nothing), or one
-    of these with its settings, such as ``MixtureLikelihood(0.02)``; ``cdf_over`` whether F is counted over the user's
+    ``"mixture"`` (inverted), ``"empirical"`` (learned while the model trains), ``"uninformative"`` (scores say
+    nothing), or one
+    of these with its settings, such as ``Mixture(0.02)``; ``cdf_over`` whether F is counted over the user's
     unobserved items or over all, or over the unobserved ones as a share of the whole catalogue.
     ``cdf="exact"`` counts F anew for every example; ``"refreshed"`` reads it off a summary of the user's list, made by
     the rule that ``refresh`` states; ``"auto"`` is exact up to 4,096 items and refreshed above.
@@ -170,7 +171,7 @@ class BNS(_PosteriorSampler):
         weight_at(self.weight, 1)
         one_of("cdf", self.cdf, ("exact", "refreshed", "auto"))
         if not isinstance(self.refresh, Refresh):
-            raise InputError(f"refresh must be a Refresh, as in bn.Refresh(moved=0.1), got {self.refresh!r}")
+            raise InputError(f"refresh must be a Refresh, as in bn.samplers.Refresh(moved=0.1), got {self.refresh!r}")
 
     def resolved(self, train: Interactions) -> BNS:
         if self.cdf != "auto":

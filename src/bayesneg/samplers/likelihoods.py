@@ -18,8 +18,7 @@ from bayesneg.checks import number
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import FollowsTraining, Prior, Scorer
-from bayesneg.kernels.rules import AsCounted, Draws, OfMixture, Tabled
-from bayesneg.kernels.rules import Likelihood as Form
+from bayesneg.kernels.rules import AsCounted, Draws, LikelihoodForm, OfMixture, Tabled
 from bayesneg.samplers.candidates import evenly_spread, prepared
 from bayesneg.samplers.held_out import Probes, Standing
 from bayesneg.samplers.priors import probabilities_of
@@ -27,7 +26,7 @@ from bayesneg.samplers.priors import probabilities_of
 PAIRS = 1 << 16  # unobserved pairs over which the mean of a prior is taken
 POINTS = 48  # of a learned table, at most
 LEAST_PROBES = 25  # in a stretch of a learned table
-LikelihoodName = Literal["paper", "mixture", "empirical", "flat"]
+LikelihoodName = Literal["paper", "mixture", "empirical", "uninformative"]
 LEAST_TRUE = 0.05  # of the items in any stretch at least this share are taken to be true negatives
 
 
@@ -35,7 +34,7 @@ class Likelihood(FollowsTraining, ABC):
     """How F follows from the counted share."""
 
     @abstractmethod
-    def form(self) -> Form:
+    def form(self) -> LikelihoodForm:
         """The step as the kernels read it, as it stands now."""
 
     def fit(self, train: Interactions, prior: Prior, *, rng: np.random.Generator) -> Likelihood:
@@ -44,7 +43,7 @@ class Likelihood(FollowsTraining, ABC):
 
 
 @dataclass(frozen=True)
-class PaperLikelihood(Likelihood):
+class Paper(Likelihood):
     """F is M, as published."""
 
     def form(self) -> AsCounted:
@@ -52,7 +51,7 @@ class PaperLikelihood(Likelihood):
 
 
 @dataclass(frozen=True)
-class FlatLikelihood(Likelihood):
+class Uninformative(Likelihood):
     """F is ½: a score says nothing, and unbias is 1 − p; for a prior that has the scores in it already."""
 
     def form(self) -> Tabled:
@@ -60,7 +59,7 @@ class FlatLikelihood(Likelihood):
 
 
 @dataclass(frozen=True)
-class MixtureLikelihood(Likelihood):
+class Mixture(Likelihood):
     """F with M = (1−θ)(2F − F²) + θF²: the paper's own densities g = 2f(1−F) and h = 2fF, mixed and undone.
 
     ``false_share`` is θ, the share of false negatives among unobserved pairs; the mean of the prior over such pairs
@@ -72,7 +71,7 @@ class MixtureLikelihood(Likelihood):
     def __post_init__(self) -> None:
         check_false_share(self.false_share)
 
-    def fit(self, train: Interactions, prior: Prior, *, rng: np.random.Generator) -> MixtureLikelihood:
+    def fit(self, train: Interactions, prior: Prior, *, rng: np.random.Generator) -> Mixture:
         return replace(self, false_share=false_share(self.false_share, train, prior))
 
     def form(self) -> OfMixture:
@@ -80,7 +79,7 @@ class MixtureLikelihood(Likelihood):
 
 
 @dataclass
-class Learned:
+class Fitted:
     """What an empirical likelihood knows."""
 
     probes: Probes
@@ -89,7 +88,7 @@ class Learned:
 
 
 @dataclass(frozen=True)
-class EmpiricalLikelihood(Likelihood):
+class Empirical(Likelihood):
     """r = h/g learned from the model as it trains, with no assumption on the densities.
 
     ``held_out`` of the training pairs, at most 20,000, are kept from training as probes: unobserved positives whose
@@ -97,12 +96,12 @@ class EmpiricalLikelihood(Likelihood):
     g = (1 − θh)/(1−θ). After each epoch h is counted anew in stretches that are short at the top of the list, and made
     to rise with M by isotonic regression. In the first epoch, and with too few pairs to hold some out, scores say
     nothing: r = 1. ``false_share`` is θ, as in
-    :class:`MixtureLikelihood`.
+    :class:`Mixture`.
     """
 
     held_out: float = 0.05
     false_share: float | None = None
-    learned: Learned | None = field(default=None, repr=False, compare=False)
+    learned: Fitted | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         number("held_out", self.held_out, above=0, most=0.5)
@@ -110,10 +109,10 @@ class EmpiricalLikelihood(Likelihood):
         if self.false_share == 1:
             raise InputError("false_share must be below 1: without true negatives there is no g to learn, got 1")
 
-    def fit(self, train: Interactions, prior: Prior, *, rng: np.random.Generator) -> EmpiricalLikelihood:
+    def fit(self, train: Interactions, prior: Prior, *, rng: np.random.Generator) -> Empirical:
         probes = Probes.drawn(train, self.held_out, rng)
         share = false_share(self.false_share, train, prior)
-        return replace(self, learned=Learned(probes, share, FlatLikelihood().form()))
+        return replace(self, learned=Fitted(probes, share, Uninformative().form()))
 
     def form(self) -> Tabled:
         return prepared(self.learned).table
@@ -145,7 +144,7 @@ def as_likelihood(likelihood: Likelihood | LikelihoodName) -> Likelihood:
     if isinstance(likelihood, str) and likelihood in BY_NAME:
         return BY_NAME[likelihood]
     raise InputError(
-        f"likelihood must be one of {', '.join(BY_NAME)}, or an object such as bn.MixtureLikelihood(0.02), "
+        f"likelihood must be one of {', '.join(BY_NAME)}, or an object such as bn.likelihoods.Mixture(0.02), "
         f"got {likelihood!r}"
     )
 
@@ -209,8 +208,8 @@ def _joined(counts: np.ndarray, evenly: np.ndarray, edges: np.ndarray) -> tuple[
 
 
 BY_NAME: dict[str, Likelihood] = {
-    "paper": PaperLikelihood(),
-    "mixture": MixtureLikelihood(),
-    "empirical": EmpiricalLikelihood(),
-    "flat": FlatLikelihood(),
+    "paper": Paper(),
+    "mixture": Mixture(),
+    "empirical": Empirical(),
+    "uninformative": Uninformative(),
 }

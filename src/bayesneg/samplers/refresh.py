@@ -14,7 +14,7 @@ import numpy as np
 
 from bayesneg.checks import number, whole
 from bayesneg.interfaces import Batch, Embeddings
-from bayesneg.kernels.rules import LeastRiskBySummary, Likelihood, Population
+from bayesneg.kernels.rules import LeastRiskBySummary, LikelihoodForm, Population
 
 SCORES = 1 << 17  # held at once while summaries are made: they stay in the cache
 LEAST_POOL, POOL_SHARE = 160, 1024
@@ -53,7 +53,7 @@ class Summaries:
         self.epoch = -1
 
     def up_to_date(
-        self, batch: Batch, *, weight: float, over: Population, likelihood: Likelihood
+        self, batch: Batch, *, weight: float, over: Population, likelihood: LikelihoodForm
     ) -> LeastRiskBySummary:
         """The rule, once the summaries of the batch's users are fresh."""
         from bayesneg.kernels.numba import summaries

@@ -23,7 +23,7 @@ from bayesneg.interfaces import Model, NegativeSampler, Prior
 from bayesneg.progress import SearchBar
 from bayesneg.runs.tuning_result import State, Trial
 from bayesneg.samplers.bns import BNS, Posterior
-from bayesneg.samplers.priors.learned import LearnedPrior
+from bayesneg.samplers.priors.learned import Learned
 from bayesneg.seeding import stream
 from bayesneg.training import fit
 from bayesneg.tuning.space import Among, Family, WholeBetween
@@ -168,7 +168,7 @@ class Search:
 
     def _built(self, spec: SamplerSpec) -> NegativeSampler:
         sampler = spec.build(self.split)
-        if isinstance(sampler, BNS | Posterior) and isinstance(sampler.prior, LearnedPrior):
+        if isinstance(sampler, BNS | Posterior) and isinstance(sampler.prior, Learned):
             return replace(sampler, prior=self.learned.setdefault(sampler.prior, sampler.prior))
         return sampler
 

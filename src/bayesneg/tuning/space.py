@@ -153,7 +153,9 @@ def _buildable(spec: SamplerSpec, key: str, found: Among, split: Split, left_out
 
 def _with(spec: SamplerSpec, settings: Mapping[str, Any]) -> SamplerSpec:
     """The sampler with some settings; the self-estimated prior has the scores in it and goes with one likelihood."""
-    of_self = {"likelihood": "flat"} if settings.get("prior") == "self" and "likelihood" not in spec.fixed else {}
+    of_self = (
+        {"likelihood": "uninformative"} if settings.get("prior") == "self" and "likelihood" not in spec.fixed else {}
+    )
     return spec.with_settings({**settings, **{key: value for key, value in of_self.items() if key in spec.known}})
 
 

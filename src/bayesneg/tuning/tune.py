@@ -55,7 +55,8 @@ def tune(
         split: with a validation part, by which everything is chosen.
         samplers: as on the command line; what is given with a sampler (``bns:prior=flat``) is kept, the rest searched.
         model: ``MF()`` unless given; its settings are kept.
-        baselines: label → baseline, such as ``{"EASE": bn.EASE()}``; judged in the final comparison, those at their
+        baselines: label → baseline, such as ``{"EASE": bn.baselines.EASE()}``; judged in the final comparison, those
+        at their
             default as ``EASE (l2=800)``, with the main setting that is best on validation. Popularity, item-knn and
             EASE unless given; ``{}`` for none.
         as_given: labels of baselines whose main setting is kept though it is the default.
@@ -137,11 +138,14 @@ def _check_given(split: object, samplers: object, model: object, baselines: obje
         name = type(model).__name__
         raise InputError(f'model: {name} samples no negatives; give it as a baseline, baselines={{"{name}": …}}')
     if baselines is not None and not isinstance(baselines, Mapping):
-        raise InputError(f'baselines must be labels with baselines, as {{"EASE": bn.EASE()}}, got {baselines!r}')
+        raise InputError(
+            f'baselines must be labels with baselines, as {{"EASE": bn.baselines.EASE()}}, got {baselines!r}'
+        )
     for label, baseline in (baselines or {}).items():
         if not isinstance(baseline, Baseline):
             raise InputError(
-                f"baselines: {label} must be a model that needs no sampler, such as bn.EASE(), got {baseline!r}"
+                f"baselines: {label} must be a model that needs no sampler, such as bn.baselines.EASE(), got "
+                f"{baseline!r}"
             )
 
 

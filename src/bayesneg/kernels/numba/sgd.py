@@ -57,7 +57,7 @@ class Pace(NamedTuple):
     learning_rate: float
     regularization: float
     simultaneous: bool  # items move along the old user vector, otherwise along the one just updated
-    members: int  # equal parts of the factors that each learn from their own error
+    ensemble_size: int  # equal parts of the factors that each learn from their own error
 
 
 class Example(NamedTuple):
@@ -242,7 +242,7 @@ def wins_anyway(F, p, x_positive, highest, second, weight):  # type: ignore[no-u
 @kernel
 def step(w: np.ndarray, h_i: np.ndarray, h_j: np.ndarray, pace: Pace) -> np.float32:
     """One ascent step of every member, each on its own factors; returns 1 − σ(x_i − x_j) of all before the step."""
-    size = len(w) // pace.members
+    size = len(w) // pace.ensemble_size
     x = np.float32(0.0)
     for start in range(0, len(w), size):
         own = slice(start, start + size)
@@ -252,11 +252,11 @@ def step(w: np.ndarray, h_i: np.ndarray, h_j: np.ndarray, pace: Pace) -> np.floa
 
 @reordering_kernel
 def member_step(w: np.ndarray, h_i: np.ndarray, h_j: np.ndarray, pace: Pace) -> np.float32:
-    """One ascent step on ln σ(members · (x_i − x_j)) − reg/2 · |·|²; returns x_i − x_j before the step."""
+    """One ascent step on ln σ(ensemble_size · (x_i − x_j)) − reg/2 · |·|²; returns x_i − x_j before the step."""
     x = np.float32(0.0)
     for f in range(len(w)):
         x += w[f] * (h_i[f] - h_j[f])
-    gradient = np.float32(1.0 / (1.0 + np.exp(pace.members * np.float64(x))))
+    gradient = np.float32(1.0 / (1.0 + np.exp(pace.ensemble_size * np.float64(x))))
     rate, decay = np.float32(pace.learning_rate), np.float32(pace.regularization)
     for f in range(len(w)):
         old, hi, hj = w[f], h_i[f], h_j[f]

@@ -22,11 +22,11 @@ from bayesneg.kernels.rules import (
     FromMemory,
     LeastRisk,
     LeastRiskBySummary,
-    Likelihood,
+    LikelihoodForm,
     MostUnbiased,
     OfMixture,
     Population,
-    Posterior,
+    PosteriorRule,
     Rule,
     TakeFirst,
     TakeHighest,
@@ -67,7 +67,7 @@ def counted_cdf(count: Any, n: Any) -> Any:
     return count / (n + 1)
 
 
-def base_cdf(likelihood: Likelihood, M: Any) -> Any:
+def base_cdf(likelihood: LikelihoodForm, M: Any) -> Any:
     """F where the share M was counted: M itself, M with the mixture undone, or what a table says.
 
     Undone: M = (1−θ)(2F − F²) + θF² solved for F, in the form that loses no digits at any θ.
@@ -94,7 +94,7 @@ def unbias(F: Any, p: Any) -> Any:
     return negative / (negative + F * p)
 
 
-def counted_unbias(likelihood: Likelihood, counts: Any, n: Any, p: Any) -> Any:
+def counted_unbias(likelihood: LikelihoodForm, counts: Any, n: Any, p: Any) -> Any:
     """The probability of a true negative from what was counted: the one step from counts to unbias."""
     return unbias(base_cdf(likelihood, counted_cdf(counts, n)), p)
 
@@ -236,7 +236,7 @@ def _take_highest(rule: TakeHighest, draws: Draws, batch: Batch) -> Callable[[in
     return answer
 
 
-def _counts(rule: Posterior, batch: Batch, items: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _counts(rule: PosteriorRule, batch: Batch, items: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Scores (B, m), how many of a user's list are at most each (B, m), and of how many that is a share (B,)."""
     x_all = batch.score_all()  # (B, n_items)
     x, counts = np.take_along_axis(x_all, items, axis=1), np.empty(items.shape, dtype=np.int64)
@@ -265,7 +265,7 @@ _COUNTS: dict[type, Callable[[Any, Batch, np.ndarray], tuple[np.ndarray, np.ndar
 }
 
 
-def _by_posterior(rule: Posterior, draws: Draws, batch: Batch) -> Callable[[int], int]:
+def _by_posterior(rule: PosteriorRule, draws: Draws, batch: Batch) -> Callable[[int], int]:
     items = np.column_stack((batch.positives, np.maximum(draws.candidates, 0)))  # (B, 1 + m)
     x, counts, n = _COUNTS[type(rule)](rule, batch, items)
 

@@ -297,23 +297,30 @@ def refreshed_memory(memory: Tensor, fresh: Tensor, x: Tensor, temperature: floa
 
 
 def bpr_gradients(
-    users: Tensor, items: Tensor, which: Tensor, positives: Tensor, negatives: Tensor, strength: float, members: int = 1
+    users: Tensor,
+    items: Tensor,
+    which: Tensor,
+    positives: Tensor,
+    negatives: Tensor,
+    strength: float,
+    ensemble_size: int = 1,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of the loss by users (n_users, d) and items (n_items, d), and 1 − σ(x_i − x_j) (B,).
 
     The loss is the mean of −ln σ(x_i − x_j) + ½·strength·(|w_u|² + |h_i|² + |h_j|²) over the examples ``which`` (B,),
-    ``positives``, ``negatives`` that have a negative; −1 is none, and its info is 0. The vectors of several members
+    ``positives``, ``negatives`` that have a negative; −1 is none, and its info is 0. The vectors of several
+    ensemble_size
     stand one after another, each divided by the root of their number; the loss is the sum of theirs.
     """
     keep = negatives >= 0
     negatives = negatives.clamp(min=0)
     w, h_i, h_j = (
-        vectors.index_select(0, rows).view(len(rows), members, -1)
+        vectors.index_select(0, rows).view(len(rows), ensemble_size, -1)
         for vectors, rows in ((users, which), (items, positives), (items, negatives))
     )
-    gaps = (w * (h_i - h_j)).sum(dim=2)  # (B, members)
-    share = (members * keep / keep.sum().clamp(min=1))[:, None, None]
-    pull, shrink = torch.sigmoid(-members * gaps)[:, :, None] * share, strength * share
+    gaps = (w * (h_i - h_j)).sum(dim=2)  # (B, ensemble_size)
+    share = (ensemble_size * keep / keep.sum().clamp(min=1))[:, None, None]
+    pull, shrink = torch.sigmoid(-ensemble_size * gaps)[:, :, None] * share, strength * share
     user_gradients, item_gradients = torch.zeros_like(users), torch.zeros_like(items)
     user_gradients.index_add_(0, which, (shrink * w - pull * (h_i - h_j)).flatten(1))
     item_gradients.index_add_(0, positives, (shrink * h_i - pull * w).flatten(1))

@@ -58,13 +58,14 @@ def mean_of_layers(adjacency: Tensor, layers: int, x: Tensor) -> Tensor:
 class SmoothedEmbeddings(nn.Module):
     """User and item vectors: the mean of the embeddings and of what each layer makes of them.
 
-    Those of several members stand one after another, divided by the root of their number, so that the inner product is
+    Those of several ensemble_size stand one after another, divided by the root of their number, so that the inner
+    product is
     the mean of theirs.
     """
 
-    def __init__(self, first: np.ndarray, train: Interactions, layers: int, *, members: int = 1) -> None:
+    def __init__(self, first: np.ndarray, train: Interactions, layers: int, *, ensemble_size: int = 1) -> None:
         super().__init__()
-        self.n_users, self.layers, self.members = train.n_users, layers, members
+        self.n_users, self.layers, self.ensemble_size = train.n_users, layers, ensemble_size
         self.first = nn.Parameter(torch.from_numpy(first))  # (n_users + n_items, d)
         self.register_buffer("adjacency", normalised_adjacency(train) if layers else None, persistent=False)
 
@@ -72,7 +73,7 @@ class SmoothedEmbeddings(nn.Module):
         vectors = self.first
         if self.layers:
             vectors = Smooth.apply(self.adjacency, self.layers, vectors)  # type: ignore[no-untyped-call]
-        if self.members > 1:
-            vectors = vectors * self.members**-0.5
+        if self.ensemble_size > 1:
+            vectors = vectors * self.ensemble_size**-0.5
         users, items = torch.split(vectors, [self.n_users, len(vectors) - self.n_users])
         return users, items

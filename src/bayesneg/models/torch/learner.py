@@ -39,9 +39,15 @@ class TorchLearner:
     """A module in training; also the scorer that samplers and evaluation see."""
 
     def __init__(
-        self, settings: TorchSettings, train: Interactions, module: nn.Module, *, scores: bool = False, members: int = 1
+        self,
+        settings: TorchSettings,
+        train: Interactions,
+        module: nn.Module,
+        *,
+        scores: bool = False,
+        ensemble_size: int = 1,
     ) -> None:
-        self.settings, self.train, self.scores, self.members = settings, train, scores, members
+        self.settings, self.train, self.scores, self.ensemble_size = settings, train, scores, ensemble_size
         self.device = pick_device(settings.device)
         with memory_named(self.device, self.settings):
             self.module = module.to(self.device)
@@ -210,7 +216,7 @@ class TorchLearner:
                     f"item, got {tuple(scores.shape)}"
                 )
             return FromScores(scores)
-        return FromVectors(*self._checked_vectors(), users, members=self.members)
+        return FromVectors(*self._checked_vectors(), users, ensemble_size=self.ensemble_size)
 
     def update(self, state: State, positives: Tensor, negatives: Tensor) -> Tensor:
         """One step of Adam on mean −ln σ(x_i − x_j); returns 1 − σ(x_i − x_j) (B,), 0 where there is no negative."""

@@ -26,7 +26,8 @@ class LightGCN(TorchSettings):
     """Settings, the paper's by default: d=32, one layer, Adam 0.01 falling tenfold every 20 epochs, batches of 128.
 
     ``layers=0`` is matrix factorization in mini-batches. ``init_scale`` is the standard deviation of the first
-    embeddings. ``members`` is how many models of ``dim`` factors learn side by side, each from its own error; the score
+    embeddings. ``ensemble_size`` is how many models of ``dim`` factors learn side by side, each from its own error;
+    the score
     is the mean of theirs, as in :class:`~bayesneg.models.mf.MF`. The other settings are those of
     :class:`~bayesneg.models.torch.settings.TorchSettings`.
     """
@@ -34,12 +35,12 @@ class LightGCN(TorchSettings):
     dim: int = 32
     layers: int = 1
     init_scale: float = 0.1
-    members: int = 1
+    ensemble_size: int = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
         whole("dim", self.dim)
-        whole("members", self.members)
+        whole("ensemble_size", self.ensemble_size)
         whole("layers", self.layers, least=0)
         number("init_scale", self.init_scale, above=0)
 
@@ -48,10 +49,10 @@ class LightGCN(TorchSettings):
         from bayesneg.models.torch.graph import SmoothedEmbeddings
         from bayesneg.models.torch.learner import TorchLearner
 
-        shape = (train.n_users + train.n_items, self.dim * self.members)
+        shape = (train.n_users + train.n_items, self.dim * self.ensemble_size)
         first = rng.normal(0.0, self.init_scale, shape).astype(np.float32)
-        module = SmoothedEmbeddings(first, train, self.layers, members=self.members)
-        return TorchLearner(self, train, module, members=self.members)
+        module = SmoothedEmbeddings(first, train, self.layers, ensemble_size=self.ensemble_size)
+        return TorchLearner(self, train, module, ensemble_size=self.ensemble_size)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,8 +21,8 @@ def _plain(given: Tensor) -> Tensor:
 class FromVectors:
     """x_ui = w_u · h_i."""
 
-    def __init__(self, users: Tensor, items: Tensor, which: Tensor, *, members: int = 1) -> None:
-        self.given, self.members = (users, items), members  # with their history
+    def __init__(self, users: Tensor, items: Tensor, which: Tensor, *, ensemble_size: int = 1) -> None:
+        self.given, self.ensemble_size = (users, items), ensemble_size  # with their history
         self.users, self.items = _plain(users), _plain(items)  # (n_users, d), (n_items, d)
         self.which = which  # (B,)
 
@@ -57,8 +57,8 @@ class FromVectors:
     def backward(self, positives: Tensor, negatives: Tensor, strength: float) -> Tensor:
         """Leave the loss's gradients with the parameters; infos (B,). ``strength`` pulls on the batch's vectors."""
         given = self.users, self.items, self.which, positives, negatives, strength
-        fused = batched.fused_for(self.users.device) if self.members == 1 else None
-        *gradients, infos = fused.bpr_gradients(*given) if fused else batched.bpr_gradients(*given, self.members)
+        fused = batched.fused_for(self.users.device) if self.ensemble_size == 1 else None
+        *gradients, infos = fused.bpr_gradients(*given) if fused else batched.bpr_gradients(*given, self.ensemble_size)
         learnt = [pair for pair in zip(self.given, gradients, strict=True) if pair[0].requires_grad]
         if not learnt:
             raise InputError("the model's vectors do not depend on its parameters; return them without detach()")

@@ -15,14 +15,14 @@ MOST_GROUPS = 1000  # the table of a group prior has a row for each
 
 
 @dataclass(frozen=True)
-class ItemPrior(Prior):
+class Item(Prior):
     """One probability per item, (n_items,), the same for every user."""
 
     probabilities: np.ndarray = field(repr=False)
 
     def __post_init__(self) -> None:
         if np.ndim(self.probabilities) != 1:
-            raise InputError(f"ItemPrior needs one probability per item, got shape {np.shape(self.probabilities)}")
+            raise InputError(f"Item needs one probability per item, got shape {np.shape(self.probabilities)}")
         object.__setattr__(self, "probabilities", checked(self.probabilities, np.shape(self.probabilities)).copy())
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
@@ -30,25 +30,25 @@ class ItemPrior(Prior):
         shape = np.broadcast_shapes(np.shape(users), found.shape)
         return found if found.shape == shape else np.broadcast_to(found, shape)
 
-    def fit(self, train: Interactions) -> ItemPrior:
+    def fit(self, train: Interactions) -> Item:
         if len(self.probabilities) != train.n_items:
             raise InputError(f"the prior has {len(self.probabilities)} items, the data {train.n_items}; give one each")
         return self
 
 
 @dataclass(frozen=True)
-class PopularityPrior(Prior):
+class Popularity(Prior):
     """P_fn(l) = pop_l / N, the item's share of the N training interactions: the paper's prior."""
 
-    def fit(self, train: Interactions) -> ItemPrior:
-        return ItemPrior(train.popularity / len(train))
+    def fit(self, train: Interactions) -> Item:
+        return Item(train.popularity / len(train))
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         raise unfitted(self)
 
 
 @dataclass(frozen=True)
-class FlatPrior(Prior):
+class Flat(Prior):
     """The same probability for every pair, 1/|I| unless given: BNS-3, which knows nothing but scores."""
 
     value: float | None = None
@@ -57,8 +57,8 @@ class FlatPrior(Prior):
         if self.value is not None:
             checked(np.asarray(self.value, dtype=np.float64), ())
 
-    def fit(self, train: Interactions) -> ItemPrior:
-        return ItemPrior(np.full(train.n_items, 1.0 / train.n_items if self.value is None else self.value))
+    def fit(self, train: Interactions) -> Item:
+        return Item(np.full(train.n_items, 1.0 / train.n_items if self.value is None else self.value))
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         if self.value is None:
@@ -67,7 +67,7 @@ class FlatPrior(Prior):
 
 
 @dataclass(frozen=True)
-class GroupPrior(Prior):
+class Group(Prior):
     """pop_l/N · (1 + (o_ul − mean_o(l)) / max_o(l)): BNS-4, the popularity prior leaning on the user's group.
 
     o_ul counts the training interactions with l by users of u's group, the value of the user column ``column``; mean
@@ -78,7 +78,7 @@ class GroupPrior(Prior):
     groups: np.ndarray | None = field(default=None, repr=False, compare=False)  # (n_users,)
     table: np.ndarray | None = field(default=None, repr=False, compare=False)  # (n_groups, n_items)
 
-    def fit(self, train: Interactions) -> GroupPrior:
+    def fit(self, train: Interactions) -> Group:
         groups, counts = group_counts(train, self.column)
         deviation = (counts - counts.mean(axis=0)) / np.maximum(counts.max(axis=0), 1)
         table = np.clip(train.popularity / len(train) * (1.0 + deviation), 0.0, 1.0)
@@ -91,7 +91,7 @@ class GroupPrior(Prior):
 
 
 @dataclass(frozen=True)
-class OraclePrior(Prior):
+class Oracle(Prior):
     """(label − 0.2)²: 0.64 on the pairs in ``labels``, 0.04 elsewhere. An upper-bound study that uses test labels."""
 
     labels: Interactions = field(repr=False)
@@ -115,7 +115,7 @@ class OraclePrior(Prior):
 
 
 @dataclass(frozen=True)
-class FunctionPrior(Prior):
+class Function(Prior):
     """Any function ``(users, items) → probability`` of dense numbers that broadcast."""
 
     function: Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -129,7 +129,7 @@ class FunctionPrior(Prior):
         return self.sees_test_labels
 
 
-CHECKED = (ItemPrior, GroupPrior, OraclePrior)
+CHECKED = (Item, Group, Oracle)
 
 
 def group_counts(train: Interactions, column: str) -> tuple[np.ndarray, np.ndarray]:
@@ -153,7 +153,7 @@ def as_prior(prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray]) -> P
     if isinstance(prior, Prior):
         return prior
     if callable(prior):
-        return FunctionPrior(prior)
+        return Function(prior)
     raise InputError(f"prior must be a Prior or a function (users, items) → probability, got {prior!r}")
 
 
@@ -192,7 +192,7 @@ def probabilities_of(prior: Prior, users: np.ndarray, candidates: np.ndarray) ->
     The library's own checked themselves when they were built; one of the user's own is checked here, since compiled
     code trusts it.
     """
-    if type(prior) is ItemPrior:
+    if type(prior) is Item:
         from bayesneg.kernels.numba import draws
 
         return draws.looked_up(prior.probabilities, candidates)

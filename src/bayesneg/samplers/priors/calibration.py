@@ -76,8 +76,8 @@ def calibration_of(
     rest, if that takes more than its ``fit``.
 
     >>> from bayesneg.data.synthetic import synthetic
-    >>> from bayesneg.samplers.priors.rates import RatePrior
-    >>> found = calibration_of(RatePrior(hidden=0.25), synthetic(80, 60, seed=0))
+    >>> from bayesneg.samplers.priors.rates import Rate
+    >>> found = calibration_of(Rate(hidden=0.25), synthetic(80, 60, seed=0))
     >>> bool(abs(found.expected_rate / found.observed_rate - 1) < 0.5)
     True
     """

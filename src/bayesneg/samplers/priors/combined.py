@@ -19,7 +19,7 @@ SURE = 1e-9  # no prior of a combination is surer than this, so that none can ov
 
 
 @dataclass(frozen=True)
-class CombinedPrior(Prior):
+class Combined(Prior):
     """The weighted mean of several priors, of their log odds (``scale="logit"``) or of them (``"probability"``).
 
     Priors that know different things are better on the logit scale, where one that is sure counts for more; the mean of
@@ -33,10 +33,10 @@ class CombinedPrior(Prior):
     def __post_init__(self) -> None:
         one_of("scale", self.scale, ("logit", "probability"))
         if not isinstance(self.priors, Sequence):
-            raise InputError(f"priors must be a list of priors, got {self.priors!r}; write CombinedPrior([a, b])")
+            raise InputError(f"priors must be a list of priors, got {self.priors!r}; write Combined([a, b])")
         if not self.priors:
             raise InputError("priors must name at least one prior, got none")
-        object.__setattr__(self, "priors", tuple(wrapped(prior, "CombinedPrior") for prior in self.priors))
+        object.__setattr__(self, "priors", tuple(wrapped(prior, "Combined") for prior in self.priors))
         if self.weights is not None:
             if not isinstance(self.weights, (Sequence, np.ndarray)):
                 raise InputError(f"weights must be a list of numbers, one for each prior, got {self.weights!r}")
@@ -46,7 +46,7 @@ class CombinedPrior(Prior):
                 number("weights", weight, above=0)
             object.__setattr__(self, "weights", tuple(self.weights))
 
-    def fit(self, train: Interactions) -> CombinedPrior:
+    def fit(self, train: Interactions) -> Combined:
         return replace(self, priors=[as_prior(prior).fit(train) for prior in self.priors])
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
@@ -63,7 +63,7 @@ class CombinedPrior(Prior):
 
 
 @dataclass(frozen=True)
-class ScaledPrior(Prior):
+class Scaled(Prior):
     """A prior with its odds multiplied by ``strength``: above 1 BNS fears false negatives more, below 1 less."""
 
     prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -71,9 +71,9 @@ class ScaledPrior(Prior):
 
     def __post_init__(self) -> None:
         number("strength", self.strength, above=0)
-        object.__setattr__(self, "prior", wrapped(self.prior, "ScaledPrior"))
+        object.__setattr__(self, "prior", wrapped(self.prior, "Scaled"))
 
-    def fit(self, train: Interactions) -> ScaledPrior:
+    def fit(self, train: Interactions) -> Scaled:
         return replace(self, prior=as_prior(self.prior).fit(train))
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:

@@ -13,12 +13,12 @@ from bayesneg.errors import InputError
 from bayesneg.interfaces import Prior
 from bayesneg.samplers.priors.basic import as_prior, part_of, wrapped
 from bayesneg.samplers.priors.calibration_curves import with_odds
-from bayesneg.samplers.priors.rates import RatePrior
+from bayesneg.samplers.priors.rates import Rate
 from bayesneg.seeding import stream
 
 
 @dataclass(frozen=True)
-class ExposurePrior(Prior):
+class Exposure(Prior):
     """The prior ``base``, with its odds multiplied by ``seen`` for pairs in ``rejected``: shown, and not chosen.
 
     An item that nobody showed to the user may well be liked; one that the user passed over probably is not.
@@ -28,7 +28,7 @@ class ExposurePrior(Prior):
     """
 
     rejected: Interactions = field(repr=False)
-    base: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray] = field(default_factory=RatePrior)
+    base: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray] = field(default_factory=Rate)
     seen: float = 0.1
 
     def __post_init__(self) -> None:
@@ -37,14 +37,14 @@ class ExposurePrior(Prior):
             raise InputError(
                 f"rejected must be interactions, got {type(self.rejected).__name__}; bn.load reads a file or a frame"
             )
-        object.__setattr__(self, "base", wrapped(self.base, "ExposurePrior"))
+        object.__setattr__(self, "base", wrapped(self.base, "Exposure"))
 
-    def fit(self, train: Interactions) -> ExposurePrior:
+    def fit(self, train: Interactions) -> Exposure:
         return replace(self, rejected=matched(self.rejected, train), base=as_prior(self.base).fit(train))
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         if np.max(users, initial=0) >= self.rejected.n_users or np.max(items, initial=0) >= self.rejected.n_items:
-            raise InputError("ExposurePrior numbers users and items by the training data; call prior.fit(train) first")
+            raise InputError("Exposure numbers users and items by the training data; call prior.fit(train) first")
         base = part_of(self.base, users, items)
         return np.where(self.rejected.contains(users, items), with_odds(base, self.seen), base)
 

@@ -30,7 +30,7 @@ AT_ONCE = 1 << 24  # scores made at once when rows are filled: 64 MiB
 
 
 @dataclass(frozen=True)
-class LearnedPrior(Prior):
+class Learned(Prior):
     """P(hidden | score of a linear item model), cross-fitted inside the training data.
 
     ``model`` is ``"ease"``, ``"neighbours"``, or ``"auto"``: EASE up to 8,192 items, whose weights fit in memory, and
@@ -110,7 +110,7 @@ class _Last:
 
 
 class ScoredPrior(Prior):
-    """A curve over the scores of an item model: what :class:`LearnedPrior` learned from ``train``."""
+    """A curve over the scores of an item model: what :class:`Learned` learned from ``train``."""
 
     def __init__(self, model: ItemModel, curve: CalibrationCurve, train: Interactions, *, cache: int) -> None:
         self.model, self.curve, self.train = model, curve, train
@@ -123,7 +123,7 @@ class ScoredPrior(Prior):
 
     def fit(self, train: Interactions) -> ScoredPrior:
         if not self.is_of(train):
-            raise InputError("the prior was learned from other training data; give the LearnedPrior itself")
+            raise InputError("the prior was learned from other training data; give the Learned itself")
         return self
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:

@@ -14,12 +14,12 @@ import numpy as np
 from bayesneg.checks import number
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Prior
-from bayesneg.samplers.priors.basic import ItemPrior, group_counts, unfitted
+from bayesneg.samplers.priors.basic import Item, group_counts, unfitted
 from bayesneg.samplers.priors.calibration_curves import hidden_share
 
 
 @dataclass(frozen=True)
-class RatePrior(Prior):
+class Rate(Prior):
     """hidden · r / (1 − r) with r = pop_l / n_users; ``hidden`` is the believed ratio of hidden to observed positives.
 
     The paper's pop_l/N is the item's share of interactions, which is smaller by the number of interactions per user.
@@ -30,21 +30,21 @@ class RatePrior(Prior):
     def __post_init__(self) -> None:
         number("hidden", self.hidden, above=0)
 
-    def fit(self, train: Interactions) -> ItemPrior:
-        return ItemPrior(hidden_share(train.popularity / train.n_users, self.hidden))
+    def fit(self, train: Interactions) -> Item:
+        return Item(hidden_share(train.popularity / train.n_users, self.hidden))
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         raise unfitted(self)
 
 
 @dataclass(frozen=True)
-class SmoothedGroupPrior(Prior):
+class SmoothedGroup(Prior):
     """hidden · r / (1 − r) with r = (c_gl + a·r_l) / (n_g + a), the item's rate in the user's group.
 
     c_gl of the n_g users in the group chose l, and r is shrunk towards the item's rate r_l overall. ``a`` is the number
     of users the overall rate counts for, estimated from how much groups differ beyond chance (empirical Bayes: rates of
     groups follow a beta distribution around r_l, counts are binomial; by the method of moments). Where groups do not
-    differ it is the :class:`RatePrior`.
+    differ it is the :class:`Rate`.
     """
 
     column: str = "occupation"
@@ -55,7 +55,7 @@ class SmoothedGroupPrior(Prior):
     def __post_init__(self) -> None:
         number("hidden", self.hidden, above=0)
 
-    def fit(self, train: Interactions) -> SmoothedGroupPrior:
+    def fit(self, train: Interactions) -> SmoothedGroup:
         groups, counts = group_counts(train, self.column)
         sizes = np.bincount(groups, minlength=len(counts))[:, None]  # (n_groups, 1)
         overall = train.popularity / train.n_users

@@ -3,8 +3,9 @@
 After each epoch the share of false negatives is estimated per band of the model's score and band of the item's
 popularity, from training pairs that are kept out of training: how many of them lie in a band, over how many unobserved
 pairs do. Both bands together, since scores and popularity go together: a popularity prior times a likelihood of the
-score counts popularity twice. For the same reason it is used with ``likelihood="flat"``: the scores are in the prior.
-Score bands with a flat prior instead are what :class:`~bayesneg.samplers.likelihoods.EmpiricalLikelihood` does.
+score counts popularity twice. For the same reason it is used with ``likelihood="uninformative"``: the scores are in
+the prior.
+Score bands with a flat prior instead are what :class:`~bayesneg.samplers.likelihoods.Empirical` does.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class Rates:
 
 
 @dataclass(frozen=True)
-class SelfPrior(Prior):
+class SelfEstimated(Prior):
     """P(false negative | score band, popularity band), estimated anew after each epoch from pairs kept out.
 
     ``hidden`` is how many positives are hidden for each observed one, which no training data can tell; it sets the
@@ -110,7 +111,7 @@ class SelfPrior(Prior):
         number("held_out", self.held_out, above=0, most=0.5)
         whole("seed", self.seed, least=0)
 
-    def fit(self, train: Interactions) -> SelfPrior:
+    def fit(self, train: Interactions) -> SelfEstimated:
         probes = Probes.drawn(train, self.held_out, stream(self.seed, "self prior"))
         n_unobserved = train.n_users * train.n_items - len(train)
         share = min(self.hidden * len(train) / max(n_unobserved, 1), MOST)
@@ -155,7 +156,7 @@ class SelfPrior(Prior):
 
     def _fitted(self) -> Rates:
         if self.rates is None:
-            raise InputError("SelfPrior learns from training data; call prior.fit(train) first, as fit does")
+            raise InputError("SelfEstimated learns from training data; call prior.fit(train) first, as fit does")
         return self.rates
 
 
