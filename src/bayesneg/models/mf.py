@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -71,6 +71,21 @@ class MF:
             number("init_scale", self.init_scale, above=0)
         elif self.regularization == 0:
             raise InputError("regularization=0 would start all vectors at 0, where nothing is learned; give init_scale")
+
+    @classmethod
+    def paper(cls, **changes: Any) -> Self:
+        """The settings of the BNS paper: one shuffle for all epochs.
+
+        Args:
+            **changes: Fields that differ from the paper's settings.
+
+        Returns:
+            The model with the paper's settings and these changes.
+
+        >>> MF.paper(dim=64).shuffle
+        'once'
+        """
+        return cls(**{"shuffle": "once", **changes})
 
     def start(self, train: Interactions, *, rng: np.random.Generator) -> MFLearner:
         scale = np.sqrt(self.regularization) if self.init_scale is None else self.init_scale

@@ -8,7 +8,7 @@ is matrix factorization. Needs the extra ``torch``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -43,6 +43,21 @@ class LightGCN(TorchSettings):
         whole("ensemble_size", self.ensemble_size)
         whole("layers", self.layers, least=0)
         number("init_scale", self.init_scale, above=0)
+
+    @classmethod
+    def paper(cls, **changes: Any) -> Self:
+        """The settings of the BNS paper: a tenth of the learning rate every 20 epochs, the penalty scaled by 128/batch.
+
+        Args:
+            **changes: Fields that differ from the paper's settings.
+
+        Returns:
+            The model with the paper's settings and these changes.
+
+        >>> LightGCN.paper(dim=64).decay
+        0.1
+        """
+        return cls(**{"decay": 0.1, "decay_every": 20, "scale_regularization": True, **changes})
 
     def start(self, train: Interactions, *, rng: np.random.Generator) -> TorchLearner:
         require_torch("LightGCN")
