@@ -2,13 +2,14 @@
 # make test   lint, format check, types, tests
 # make bench  the benchmarks behind docs/speed.md, audit-kuairec.md and beyond.md (BAYESNEG_DATA names the data; some
 #             hours on two cores; each script also runs alone); docs/reproduction.md: bayesneg reproduce
+# make coverage  the tests, and the share of src/ that they execute (compiled and GPU code is not counted)
 # make format rewrite the sources in the project's style
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test bench format clean
+.PHONY: demo test coverage bench format clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed
@@ -19,6 +20,9 @@ test: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2
+
+coverage: $(VENV)/.installed-dev
+	$(BIN)/pytest -n 2 --cov --cov-report=term:skip-covered
 
 SPEED := bench_epoch bench_peers bench_cdf quality_cdf quality_time bench_scaling bench_threads bench_ceilings \
   bench_evaluation bench_reading bench_million bench_lightgcn
