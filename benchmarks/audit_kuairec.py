@@ -21,6 +21,7 @@ from bayesneg.config.names import parse_samplers
 from bayesneg.data.load import load
 from bayesneg.data.splits import Split
 from bayesneg.experiments.audit import audit, hide
+from bayesneg.experiments.contenders import SamplerLike
 from bayesneg.interfaces import NegativeSampler, Prior
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
@@ -48,14 +49,17 @@ def main() -> None:
     arguments = parser.parse_args()
     specs = parse_samplers(arguments.samplers)
     splits = hide(load("kuairec", data_dir=data_folder()), HIDDEN)
-    told = told_samplers() if arguments.samplers == SAMPLERS else {}
+    samplers: dict[str, SamplerLike] = {spec.label: spec.build for spec in specs}
+    if arguments.samplers == SAMPLERS:
+        samplers.update(told_samplers())
     kept = Path("runs/audit_kuairec.jsonl")
     kept.parent.mkdir(exist_ok=True)
     records: list[RunRecord] = []
     for seed in range(arguments.seeds):  # seed by seed, so that an early end leaves whole tables
         found = audit(
+            bn.MF(),
             splits,
-            {**{spec.label: spec.build for spec in specs}, **told},
+            samplers,
             seeds=[seed],
             epochs=arguments.epochs,
             jobs=arguments.jobs,

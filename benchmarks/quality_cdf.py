@@ -36,9 +36,9 @@ def main() -> None:
     values: dict[str, list[float]] = {}
     for label, sampler in SAMPLERS.items():
         records = bn.compare(
+            bn.MF(threads=2 if "threads" in label else 1),
             split,
             {label: sampler},
-            model=bn.MF(threads=2 if "threads" in label else 1),
             seeds=arguments.seeds,
             select="last",
             evaluate_every=100,

@@ -40,7 +40,7 @@ def world():
 
 def audit(split, samplers, **more):
     settings = {"model": bn.MF(dim=4, sampling_batch=64), "seeds": 1, "epochs": 2, "probes": 50, "progress": False}
-    return bn.audit(split, samplers, **(settings | more))
+    return bn.audit(split=split, samplers=samplers, **(settings | more))
 
 
 def test_the_false_negatives_are_those_of_the_truth(world):
@@ -231,11 +231,12 @@ def test_wrong_arguments_are_named(world, wrong, expected):
     ("given", "samplers", "error"),
     [
         ("split", {"a": 3}, "samplers: a must be a sampler, or a function of a split, got 3"),
-        ("split", [bn.RNS()], "samplers must be labels with samplers"),
+        ("split", [3], "samplers: each must be a sampler, or a function of a split, got 3"),
+        ("split", [bn.RNS(), "rns"], "samplers has RNS twice"),
         ("split", {}, "at least one sampler"),
         ("split", {"r": bn.RNS}, r"samplers: r is the class RNS; give a sampler, RNS\(\)"),
         ("split", {"r": lambda split: "rns"}, r"the function r must return a sampler, such as bn.RNS\(\), got 'rns'"),
-        ("split", {1: bn.RNS()}, "samplers: a name must be text, got 1; write '1'"),
+        ("split", {1: bn.RNS()}, "samplers: a label must be text, got 1; write '1'"),
         ("train", {"RNS": bn.RNS()}, r"split must be a split, or several by name, got Interactions; bn.hide"),
         ("none", {"RNS": bn.RNS()}, r"split must hold at least one split, got none; bn.hide"),
         ("numbered", {"RNS": bn.RNS()}, "split: a name must be text, got 2; write '2'"),

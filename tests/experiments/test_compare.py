@@ -17,7 +17,8 @@ def split() -> bn.Split:
 
 
 def run(split, samplers, **more):
-    return compare(split, samplers, **{"epochs": 2, "seeds": 2, "progress": False, **more})
+    settings = {"model": bn.MF(), "epochs": 2, "seeds": 2, "progress": False}
+    return compare(split=split, samplers=samplers, **(settings | more))
 
 
 def test_a_cell_is_what_fit_gives_alone(split):
@@ -85,3 +86,46 @@ def test_baselines_come_after_the_samplers_and_have_one_epoch(split):
 def test_a_label_belongs_to_one_contender(split):
     with pytest.raises(InputError, match="a label of both"):
         run(split, {"EASE": bn.RNS()}, baselines={"EASE": bn.baselines.EASE()})
+
+
+def test_several_models_are_named_in_the_labels(split, tmp_path):
+    records = run(split, "rns", model=[bn.MF(), bn.MF(dim=4)], seeds=1, epochs=1, out=tmp_path, baselines="ease")
+    assert [record.label for record in records] == ["MF + RNS", "MF (dim=4) + RNS", "EASE"]
+    assert records[1].spec["model"]["dim"] == 4
+    assert {path.name for path in tmp_path.iterdir()} == {"mf-rns-seed0", "mf-dim=4-rns-seed0", "ease-seed0"}
+    named = run(split, [bn.RNS()], model={"small": bn.MF(dim=4), "text": "mf:dim=4"}, seeds=1, epochs=1)
+    assert [record.label for record in named] == ["small + RNS", "text + RNS"]
+    assert named[0].final == named[1].final == records[1].final
+
+
+@pytest.mark.parametrize(
+    "samplers",
+    [
+        {"RNS": bn.RNS(), "BNS (candidates=3)": bn.BNS(candidates=3)},
+        [bn.RNS(), bn.BNS(candidates=3)],
+        "rns, bns:candidates=3",
+        ["rns", bn.BNS(candidates=3)],
+        {"RNS": "rns", "BNS (candidates=3)": lambda split: bn.BNS(candidates=3)},
+    ],
+)
+def test_samplers_are_objects_or_text_in_any_form(split, samplers):
+    records = run(split, samplers, seeds=1, epochs=1)
+    assert [(record.label, record.sampler) for record in records] == [("RNS", "rns"), ("BNS (candidates=3)", "bns")]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        ({"model": bn.MF}, r"model must be a model such as bn.MF\(\)"),
+        ({"model": []}, r"model must be a model such as bn.MF\(\), or several, got none"),
+        ({"model": bn.baselines.EASE()}, "EASE samples no negatives; give it as a baseline"),
+        ({"model": "xf"}, "'xf' is no model"),
+        ({"model": [bn.MF(), bn.MF()]}, "model has MF twice"),
+        ({"samplers": "bnz"}, "'bnz' is no sampler; did you mean bns"),
+        ({"baselines": [bn.MF()]}, "baselines: each must be a model without sampler"),
+        ({"baselines": {"x": 3}}, "baselines: x must be a model without sampler"),
+    ],
+)
+def test_what_cannot_be_compared_is_named(split, wrong, expected):
+    with pytest.raises(InputError, match=expected):
+        run(split, **({"samplers": [bn.RNS()]} | wrong))

@@ -115,7 +115,7 @@ def test_a_sampler_of_one_s_own_works(split):
 
 def test_compare_works(split):
     model = bn.LightGCN(dim=8, device="cuda")
-    records = bn.compare(split, {"RNS": bn.RNS(), "BNS": bn.BNS()}, model=model, seeds=2, epochs=2, progress=False)
+    records = bn.compare(model, split, {"RNS": bn.RNS(), "BNS": bn.BNS()}, seeds=2, epochs=2, progress=False)
     assert len(records) == 4
 
 

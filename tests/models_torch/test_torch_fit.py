@@ -221,8 +221,7 @@ def test_several_runs_at_a_time_change_no_number(split):
 
     model = bn.TorchModel(build=slowly, device="cpu")
     one, three = (
-        bn.compare(split, {"BNS": bn.BNS()}, model=model, seeds=3, epochs=2, jobs=jobs, progress=False)
-        for jobs in (1, 3)
+        bn.compare(model, split, {"BNS": bn.BNS()}, seeds=3, epochs=2, jobs=jobs, progress=False) for jobs in (1, 3)
     )
     assert [record.final for record in one] == [record.final for record in three]
 
@@ -243,7 +242,7 @@ def test_on_a_gpu_runs_are_trained_one_at_a_time(split, monkeypatch):
     monkeypatch.setattr("bayesneg.models.torch.device.pick_device", lambda name: torch.device("cuda"))
     assert runs_at_once(bn.LightGCN(), None) == 1
     with pytest.raises(InputError, match="jobs must be 1 on a GPU"):
-        bn.compare(split, {"RNS": bn.RNS()}, model=bn.LightGCN(), seeds=1, epochs=1, jobs=2)
+        bn.compare(bn.LightGCN(), split, {"RNS": bn.RNS()}, seeds=1, epochs=1, jobs=2)
 
 
 @pytest.mark.parametrize("sampler", [bn.RNS(), bn.BNS(), bn.SRNS(), bn.AOBPR()], ids=lambda s: type(s).__name__)

@@ -58,5 +58,5 @@ def test_settings_can_be_made_without_torch_and_training_says_how_to_get_it(monk
         with pytest.raises(InputError, match=r"needs torch.*pip install 'bayesneg\[torch\]'"):
             bn.fit(model, split, bn.RNS(), epochs=1, progress=False)
         with pytest.raises(InputError, match=r"needs torch.*pip install 'bayesneg\[torch\]'"):
-            bn.compare(split, {"RNS": bn.RNS()}, model=model, seeds=1, epochs=1, progress=False)
+            bn.compare(model, split, {"RNS": bn.RNS()}, seeds=1, epochs=1, progress=False)
     bn.fit(bn.MF(dim=2), split, bn.RNS(), epochs=1, progress=False)

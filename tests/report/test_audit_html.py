@@ -25,8 +25,8 @@ HOSTILE = """<script>alert(1)</script>"' & $x_1$ id="p" url(#a)"""
 @pytest.fixture(scope="module")
 def records():
     samplers = {"RNS": bn.RNS(), "DNS": bn.DNS(), "BNS": bn.BNS(), "oracle": oracle, HOSTILE: bn.PNS()}
-    settings = {"model": bn.MF(dim=4), "seeds": 2, "epochs": 3, "probes": 100, "progress": False}
-    return bn.audit(bn.hide(bn.synthetic(60, 50, seed=0), [0.2, 0.5]), samplers, **settings).records
+    settings = {"seeds": 2, "epochs": 3, "probes": 100, "progress": False}
+    return bn.audit(bn.MF(dim=4), bn.hide(bn.synthetic(60, 50, seed=0), [0.2, 0.5]), samplers, **settings).records
 
 
 def oracle(split):

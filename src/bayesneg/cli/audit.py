@@ -153,9 +153,9 @@ def audit(
     try:
         with redirect_stdout(sys.stderr):  # what a sampler of the user's own prints must not mix with --json
             found = run_all(
+                built,
                 hiding.splits(reading),
                 {spec.label: spec.build for spec in specs},
-                model=built,
                 seeds=seeds,
                 epochs=epochs,
                 probes=probes,

@@ -191,7 +191,6 @@ def compare(
         raise InputError("--tune chooses on validation data, the epoch as well; drop --select last")
     split = splitting.split(reading)
     how: dict[str, Any] = {
-        "model": built,
         "seeds": seeds,
         "epochs": epochs,
         "evaluate_every": evaluate_every,
@@ -205,10 +204,10 @@ def compare(
             if tune:
                 kept = [label for label, (_, given) in named.items() if given]
                 n_trials = TRIALS if trials is None else trials
-                tuning = search(split, specs, baselines=beside, as_given=kept, trials=n_trials, **how)
+                tuning = search(split, specs, model=built, baselines=beside, as_given=kept, trials=n_trials, **how)
             else:
-                built_samplers = {spec.label: spec.build(split) for spec in specs}
-                records = run_all(split, built_samplers, baselines=beside, select=selection, **how)
+                named_specs = {spec.label: spec.build for spec in specs}
+                records = run_all(built, split, named_specs, baselines=beside, select=selection, **how)
     except KeyboardInterrupt:
         say_interrupted(out)
         raise

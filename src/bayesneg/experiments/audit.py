@@ -21,9 +21,9 @@ from bayesneg.data.splits import split as split_data
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.evaluation.calibration import EDGES
 from bayesneg.evaluation.picks import RELIABILITY, PickObserver
+from bayesneg.experiments.contenders import Samplers, named_models, named_samplers
 from bayesneg.experiments.threads import chosen_seeds, in_threads, runs_at_once
 from bayesneg.interfaces import Model, NegativeSampler
-from bayesneg.models.mf import MF
 from bayesneg.progress import cell_bars
 from bayesneg.runs import ledger
 from bayesneg.runs.record import RunRecord, as_before, describe, jsonable
@@ -31,8 +31,6 @@ from bayesneg.training import fit
 
 if TYPE_CHECKING:
     import polars as pl
-
-Sampler = NegativeSampler | Callable[[Split], NegativeSampler]
 
 
 def hide(data: Interactions, shares: Iterable[float], *, seed: int = 0) -> dict[str, Split]:
@@ -118,10 +116,10 @@ def _bins(table: Mapping[str, Sequence[float]]) -> Iterator[dict[str, float]]:
 
 
 def audit(
+    model: str | Model,
     split: Split | Mapping[str, Split],
-    samplers: Mapping[str, Sampler],
+    samplers: Samplers,
     *,
-    model: Model | None = None,
     seeds: int | Iterable[int] = 3,
     epochs: int = 30,
     probes: int = 2000,
@@ -130,36 +128,48 @@ def audit(
     resume: bool = False,
     progress: bool = True,
 ) -> Audit:
-    """Train every sampler with every seed and look at what it picks, epoch by epoch.
+    """Train with each sampler and each seed, and measure what is sampled, epoch by epoch.
 
     Args:
-        split: one, or several by name, as :func:`hide` gives them.
-        samplers: label → sampler, or a function that makes it for a split (an oracle needs the labels of its own).
-        model: ``MF()`` unless given.
-        seeds: how many (0, 1, …) or which.
+        model: such as ``MF()``, or text as on the command line.
+        split: one split, or several by name, as :func:`hide` returns them.
+        samplers: a mapping label → sampler, a list of samplers, or text, as in :func:`bayesneg.compare`. A function of
+            a split that returns a sampler is called for each split (an oracle needs the labels of its split).
+        seeds: how many (0, 1, …), or which.
         epochs: passes over the training interactions.
         probes: training examples for which the sampler is asked again after each epoch, for hardness and calibration.
-        jobs: runs at a time, one per core unless given; changes no number but the seconds.
+        jobs: runs at a time; one per core unless given, and one on a GPU. Results do not depend on it.
         out: a file that gets a line for each finished run, as soon as it is finished.
-        resume: keep the finished runs in ``out`` and go on with the rest.
-        progress: a bar per sampler on stderr.
+        resume: keep the finished runs in ``out`` and train the others.
+        progress: show a progress bar for each sampler on stderr.
+
+    Returns:
+        The records, split by split, sampler by sampler, seed by seed, and their measures as data frames.
+
+    >>> from bayesneg.data.synthetic import synthetic
+    >>> from bayesneg.models.mf import MF
+    >>> splits = hide(synthetic(60, 50, seed=0), [0.2])
+    >>> found = audit(MF(dim=4), splits, "rns,bns", seeds=1, epochs=1, probes=50, progress=False)
+    >>> found.frame.select("sampler", "seed", "epoch").rows()
+    [('RNS', 0, 1), ('BNS', 0, 1)]
     """
-    _check_given(split, samplers)
+    _check_splits(split)
+    made = named_samplers(samplers)
+    models = named_models(model)
+    if len(models) > 1:
+        raise InputError(f"model must be one model, got {len(models)}; audit each by itself")
+    (built,) = models.values()
     for name, count in (("epochs", epochs), ("probes", probes), ("jobs", 1 if jobs is None else jobs)):
         whole(name, count)
-    seeds, at_once = chosen_seeds(seeds), runs_at_once(model, jobs)
+    seeds, at_once = chosen_seeds(seeds), runs_at_once(built, jobs)
     splits = {split.train.name: split} if isinstance(split, Split) else dict(split)
     place = None if out is None else Path(out)
     kept = {} if place is None else _kept(place, resume)
-    built = [
-        (name, part, label, _made(label, sampler, part))
-        for name, part in splits.items()
-        for label, sampler in samplers.items()
-    ]
-    cells = [_Cell(*each, seed) for each in built for seed in seeds]
-    keys = _keys(cells, model or MF(), epochs, probes)
+    contenders = [(name, part, label, make(part)) for name, part in splits.items() for label, make in made.items()]
+    cells = [_Cell(*each, seed) for each in contenders for seed in seeds]
+    keys = _keys(cells, built, epochs, probes)
     stop, lock = Event(), Lock()
-    with cell_bars(progress, dict.fromkeys(samplers, len(splits) * len(seeds) * epochs)) as advance:
+    with cell_bars(progress, dict.fromkeys(made, len(splits) * len(seeds) * epochs)) as advance:
 
         def one(cell: _Cell) -> RunRecord:
             key = keys[cell]
@@ -167,7 +177,7 @@ def audit(
                 for line in kept[key].record.epochs:
                     advance(cell.label, dict(line))
                 return replace(kept[key].record, dataset=cell.name)
-            record = cell.run(model or MF(), epochs, probes, partial(_show, advance, stop, cell.label))
+            record = cell.run(built, epochs, probes, partial(_show, advance, stop, cell.label))
             if place is None:
                 return record
             written = ledger.Entry(key, cell.facts(), record).to_line()
@@ -178,36 +188,18 @@ def audit(
         return Audit(in_threads([partial(one, cell) for cell in cells], at_once, stop))
 
 
-def _check_given(split: object, samplers: object) -> None:
-    """An error that says what to give, where something else was."""
+def _check_splits(split: object) -> None:
+    """An error that says what to give, where something else was given."""
     parts = split if isinstance(split, Mapping) else {"": split}
     if not parts:
         raise InputError("split must hold at least one split, got none; bn.hide(data, [0.2]) makes them")
-    for part in parts.values():
+    for name, part in parts.items():
+        if not isinstance(name, str):
+            raise InputError(f"split: a name must be text, got {name!r}; write {str(name)!r}")
         if not isinstance(part, Split):
             raise InputError(
                 f"split must be a split, or several by name, got {type(part).__name__}; bn.hide(data, [0.2]) makes them"
             )
-    if not isinstance(samplers, Mapping):
-        raise InputError(f'samplers must be labels with samplers, as {{"RNS": bn.RNS()}}, got {samplers!r}')
-    if not samplers:
-        raise InputError("samplers must name at least one sampler, got none")
-    for argument, label in [*(("split", name) for name in parts), *(("samplers", label) for label in samplers)]:
-        if not isinstance(label, str):
-            raise InputError(f"{argument}: a name must be text, got {label!r}; write {str(label)!r}")
-    for label, sampler in samplers.items():
-        if isinstance(sampler, type) and issubclass(sampler, NegativeSampler):
-            raise InputError(f"samplers: {label} is the class {sampler.__name__}; give a sampler, {sampler.__name__}()")
-        if not isinstance(sampler, NegativeSampler) and not callable(sampler):
-            raise InputError(f"samplers: {label} must be a sampler, or a function of a split, got {sampler!r}")
-
-
-def _made(label: str, sampler: Sampler, part: Split) -> NegativeSampler:
-    """The sampler for one split."""
-    made = sampler if isinstance(sampler, NegativeSampler) else sampler(part)
-    if not isinstance(made, NegativeSampler):
-        raise InputError(f"samplers: the function {label} must return a sampler, such as bn.RNS(), got {made!r}")
-    return made
 
 
 def _kept(place: Path, resume: bool) -> dict[str, ledger.Entry]:

@@ -11,10 +11,18 @@ from typing import Any, Literal
 
 from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
+from bayesneg.experiments.contenders import (
+    Baselines,
+    MakeSampler,
+    Models,
+    Samplers,
+    named_baselines,
+    named_models,
+    named_samplers,
+)
 from bayesneg.experiments.threads import chosen_seeds, in_threads, runs_at_once
 from bayesneg.interfaces import Model, NegativeSampler
 from bayesneg.models.baseline import Baseline
-from bayesneg.models.mf import MF
 from bayesneg.progress import cell_bars
 from bayesneg.runs import folder as files
 from bayesneg.runs.record import RunRecord
@@ -22,11 +30,11 @@ from bayesneg.training import begun_record, check_resumable, fit
 
 
 def compare(
+    model: Models,
     split: Split,
-    samplers: Mapping[str, NegativeSampler],
+    samplers: Samplers,
     *,
-    model: Model | None = None,
-    baselines: Mapping[str, Baseline] | None = None,
+    baselines: Baselines | None = None,
     seeds: int | Iterable[int] = 5,
     epochs: int = 100,
     select: Literal["last", "best"] | None = None,
@@ -36,29 +44,44 @@ def compare(
     resume: bool = False,
     progress: bool = True,
 ) -> list[RunRecord]:
-    """Train every sampler with every seed and return the records, sampler by sampler, then baseline by baseline.
+    """Train each model with each sampler and each seed, and each baseline.
 
     Args:
-        split: the same for every run.
-        samplers: label → sampler; the first is what the others are compared with.
-        model: ``MF()`` unless given.
-        baselines: label → baseline, such as ``{"EASE": bn.baselines.EASE()}``, to be shown beside the samplers.
-        seeds: how many (0, 1, …) or which.
-        epochs, select, evaluate_every: as in :func:`bayesneg.fit`.
-        jobs: runs at a time, as many as there are cores unless given, and one on a GPU; never changes a number but
-            the seconds.
-        out: a folder that gets one run folder per cell.
-        resume: keep the finished cells in ``out`` and go on with the rest.
-        progress: a bar per sampler on stderr.
+        model: one model such as ``MF()``, or several: a list, or a mapping label → model. With several, the label of a
+            run says which model it is: ``LightGCN + BNS``. Text as on the command line is taken as well:
+            ``"mf,lightgcn:layers=2"``.
+        split: the parts of the data, the same for every run.
+        samplers: a mapping label → sampler, a list of samplers, whose settings label them, or text as on the command
+            line: ``"rns,bns:candidates=10"``. A function of the split that returns a sampler is taken for a sampler.
+            The first is the one that reports compare the others with.
+        baselines: models that need no sampler, given in the same ways: ``[bn.baselines.EASE()]``, ``"ease"``.
+        seeds: how many (0, 1, …), or which.
+        epochs: passes over the training interactions.
+        select: the epoch to report, as in :func:`bayesneg.fit`.
+        evaluate_every: epochs between two evaluations, as in :func:`bayesneg.fit`.
+        jobs: runs at a time; one per core unless given, and one on a GPU. Results do not depend on it.
+        out: a folder that gets one run folder for each run.
+        resume: keep the finished runs in ``out`` and resume the others.
+        progress: show a progress bar for each label on stderr.
+
+    Returns:
+        One record per run, sampler by sampler, seed by seed; the baselines last.
+
+    >>> from bayesneg.data.splits import split
+    >>> from bayesneg.data.synthetic import synthetic
+    >>> from bayesneg.models.mf import MF
+    >>> data = split(synthetic(60, 80, seed=0), test=0.2, seed=0)
+    >>> records = compare(MF(dim=8), data, "rns,bns", baselines="ease", seeds=1, epochs=2, progress=False)
+    >>> [(record.label, record.seed) for record in records]
+    [('RNS', 0), ('BNS', 0), ('EASE', 0)]
     """
     chosen = chosen_seeds(seeds)
-    if not samplers:
-        raise InputError("samplers must name at least one sampler, got none")
+    models = named_models(model)
+    contenders = _contenders(models, named_samplers(samplers), named_baselines(baselines or ()), split)
     for name, count in (("epochs", epochs), ("evaluate_every", evaluate_every), ("jobs", 1 if jobs is None else jobs)):
         if count < 1:
             raise InputError(f"{name} must be at least 1, got {count}")
-    at_once = runs_at_once(model, jobs)
-    contenders = _contenders(samplers, model or MF(), baselines or {})
+    at_once = min(runs_at_once(each, jobs) for each in models.values())
     cells = [(label, *what, seed, _cell(out, label, seed)) for label, what in contenders.items() for seed in chosen]
     folders = [folder for *_, folder in cells if folder is not None]
     _check_places(folders, resume)
@@ -70,7 +93,7 @@ def compare(
             check_resumable(folder, begun, epochs)
     new = [folder for folder in folders if not files.holds_run(folder)]
     stop = Event()
-    n_epochs = {label: len(chosen) * (epochs if label in samplers else 1) for label in contenders}
+    n_epochs = {label: len(chosen) * (1 if sampler is None else epochs) for label, (_, sampler) in contenders.items()}
     with cell_bars(progress, n_epochs) as advance:
         one = partial(
             _one,
@@ -130,14 +153,21 @@ def _one(
 
 
 def _contenders(
-    samplers: Mapping[str, NegativeSampler], model: Model, baselines: Mapping[str, Baseline]
+    models: Mapping[str, Model],
+    samplers: Mapping[str, MakeSampler],
+    baselines: Mapping[str, Baseline],
+    split: Split,
 ) -> dict[str, tuple[Model, NegativeSampler | None]]:
     """Label → what is trained with which sampler."""
-    if both := samplers.keys() & baselines.keys():
-        raise InputError(f"{min(both)} is a label of both samplers and baselines; give one of them another")
-    return {label: (model, sampler) for label, sampler in samplers.items()} | {
-        label: (baseline, None) for label, baseline in baselines.items()
+    built = {label: make(split) for label, make in samplers.items()}
+    found: dict[str, tuple[Model, NegativeSampler | None]] = {
+        f"{name} + {label}" if len(models) > 1 else label: (model, sampler)
+        for name, model in models.items()
+        for label, sampler in built.items()
     }
+    if both := found.keys() & baselines.keys():
+        raise InputError(f"{min(both)} is a label of both samplers and baselines; give one of them another")
+    return found | {label: (baseline, None) for label, baseline in baselines.items()}
 
 
 def _cell(out: str | Path | None, label: str, seed: int) -> Path | None:

@@ -96,9 +96,9 @@ def tune(
         raise BayesnegError(f"no trial came to its end; the first: {done[0].label}: {done[0].why}")
     finalists = {PLAIN.label: PLAIN} | {trial.label: SamplerSpec.parse(trial.sampler) for trial in best.values()}
     records = compare(
+        built,
         split,
-        {label: spec.build(split) for label, spec in finalists.items()},
-        model=built,
+        {label: spec.build for label, spec in finalists.items()},
         baselines=rivals,
         seeds=seeds,
         epochs=epochs,
