@@ -13,6 +13,7 @@ from typing import Final
 
 from bayesneg.evaluation.calibration import EDGES
 from bayesneg.evaluation.picks import RELIABILITY
+from bayesneg.evaluation.statistics import Estimate
 from bayesneg.report.audit_page.rows import (
     BELIEF,
     MEANINGS,
@@ -28,7 +29,7 @@ from bayesneg.report.audit_page.rows import (
 )
 from bayesneg.report.names import NOTHING, joined, number
 from bayesneg.report.runs import Group
-from bayesneg.report.summary import Estimate, final_estimate
+from bayesneg.report.summary import final_estimate
 from bayesneg.reproduction.markdown import grid
 from bayesneg.runs import ledger
 from bayesneg.runs.record import is_number

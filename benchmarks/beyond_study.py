@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from bayesneg.evaluation.statistics import Difference, mean_interval, paired_difference
+from bayesneg.evaluation.statistics import Estimate, mean_interval, paired_difference
 from bayesneg.report.names import signed
 from bayesneg.reproduction.published import published
 from bayesneg.runs import ledger
@@ -124,7 +124,7 @@ def over_users(own: Sequence[RunRecord], other: Sequence[RunRecord]) -> str:
     return _told(paired_difference(*means))
 
 
-def _told(found: Difference) -> str:
+def _told(found: Estimate) -> str:
     return f"{signed(found.mean, 4)} ({signed(found.low, 4)} to {signed(found.high, 4)})"
 
 

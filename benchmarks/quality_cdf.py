@@ -9,6 +9,7 @@ kept under runs/cdf and are not repeated when the script is started again. Write
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -53,7 +54,7 @@ def main() -> None:
     }
     exact = np.array(values["exact"])
     differences = {
-        f"{label} − exact": paired_difference(np.array(own), exact)._asdict()
+        f"{label} − exact": asdict(paired_difference(np.array(own), exact))
         for label, own in values.items()
         if label != "exact"
     }

@@ -13,7 +13,7 @@ from scipy import stats
 
 from bayesneg.errors import InputError
 from bayesneg.evaluation import statistics
-from bayesneg.evaluation.statistics import mean_interval, paired_difference
+from bayesneg.evaluation.statistics import Estimate, mean_interval, paired_difference
 
 NUMBERS = st.floats(-100, 100, allow_nan=False, width=32)
 
@@ -70,12 +70,12 @@ def test_undefined_values_are_left_out():
 
 def test_no_difference_anywhere_has_p_value_one():
     same = np.array([0.1, 0.2, 0.4])
-    assert paired_difference(same, same) == (0.0, 0.0, 0.0, 1.0, 3)
+    assert paired_difference(same, same) == Estimate(0.0, 0.0, 0.0, "users", 3, 1.0)
 
 
 def test_the_same_difference_everywhere_has_p_value_zero():
     values = np.array([1.0, 2.0, 4.0])
-    assert paired_difference(values + 0.5, values) == (0.5, 0.5, 0.5, 0.0, 3)
+    assert paired_difference(values + 0.5, values) == Estimate(0.5, 0.5, 0.5, "users", 3, 0.0)
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 95])

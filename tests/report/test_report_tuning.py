@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 from report_runs import three_samplers
 
 import bayesneg as bn
-from bayesneg.evaluation.statistics import Difference
+from bayesneg.evaluation.statistics import Estimate, PairedDifference
 from bayesneg.report.html import render
 from bayesneg.report.search import tuning_sections
-from bayesneg.runs.pairing import Paired
 from bayesneg.runs.tuning_result import Advice, Evidence, Trial, Tuning
 
 
@@ -28,8 +28,9 @@ def tuning() -> Tuning:
         trial(3, "BNS (weight=9)", "pruned", {1: 0.05}),
         trial(4, "BNS (weight=1)", "failed", {}, "training <diverged>"),
     ]
-    clear = Paired(Difference(0.02, 0.01, 0.03, 0.001, 50), Difference(0.02, 0.015, 0.025, 0.001, 3), 3)
-    unclear = Paired(Difference(0.02, -0.01, 0.03, 0.2, 50), Difference(0.02, float("nan"), float("nan"), 1.0, 1), 1)
+    users = Estimate(0.02, 0.01, 0.03, "users", 50, 0.001)
+    clear = PairedDifference(users, Estimate(0.02, 0.015, 0.025, "seeds", 3, 0.001), 3)
+    unclear = PairedDifference(replace(users, low=-0.01, p_value=0.2), Estimate(0.02), 1)
     evidence = [Evidence("RNS", clear, True), Evidence("DNS", unclear, False)]
     advice = Advice("BNS (weight=5)", "BNS (weight=5)", "ndcg@20", "Use BNS & be happy.", evidence, {}, {})
     best = {"RNS": trials[0], "BNS": trials[1]}

@@ -8,12 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesneg.evaluation.statistics import holm
+from bayesneg.evaluation.statistics import Estimate, estimate, holm
 from bayesneg.experiments.recipe import Row
 from bayesneg.experiments.watching import DENSITIES
-from bayesneg.report.summary import Estimate, estimate
 from bayesneg.reproduction import document, findings, latex, markdown, sheet
-from bayesneg.reproduction.contests import contests
+from bayesneg.reproduction.pairwise import pairwise_tests
 from bayesneg.reproduction.published import METRICS, published
 from bayesneg.reproduction.readings import explanation, tried
 from bayesneg.reproduction.reproduce import READINGS, TABLES, recipe_of
@@ -70,23 +69,23 @@ def test_a_difference_is_clear_only_if_users_and_seeds_agree():
     same = line("A", [values(0.40, seed=s) for s in range(3)])
     better = line("B", [values(0.42, seed=s + 10) for s in range(3)])
     by_luck = line("C", [values(mean, seed=s + 20) for s, mean in enumerate((0.50, 0.38, 0.40))])
-    found = {(pair.one, pair.other): pair for pair in contests(study(same, better, by_luck))}
+    found = {(pair.one, pair.other): pair for pair in pairwise_tests(study(same, better, by_luck))}
     assert found["A", "B"].verdict == "B is better"
-    assert found["A", "B"].over_users.mean == pytest.approx(-0.02, abs=0.002)
-    assert found["A", "C"].p_users < 0.05 < found["A", "C"].p_seeds
+    assert found["A", "B"].difference.over_users.mean == pytest.approx(-0.02, abs=0.002)
+    assert found["A", "C"].difference.over_users.p_value < 0.05 < found["A", "C"].difference.over_seeds.p_value
     assert found["A", "C"].verdict == "not shown with 3 seeds"
 
 
 def test_with_one_seed_the_verdict_says_so():
-    found = contests(study(line("A", [values(0.40, seed=0)]), line("B", [values(0.42, seed=1)])))
-    assert math.isnan(found[0].p_seeds)
+    found = pairwise_tests(study(line("A", [values(0.40, seed=0)]), line("B", [values(0.42, seed=1)])))
+    assert math.isnan(found[0].difference.over_seeds.p_value)
     assert found[0].verdict == "B is better, as far as one seed can tell"
 
 
 def test_runs_on_other_data_are_no_contest():
     one, other = line("A", [values(0.4, seed=0)]), line("B", [values(0.4, seed=1)])
     moved = tuple(RunRecord(**{**vars(run), "data": {"fingerprint": "g"}}) for run in other.runs)
-    assert contests(study(one, Line(other.row, moved, other.values, other.beside))) == []
+    assert pairwise_tests(study(one, Line(other.row, moved, other.values, other.beside))) == []
 
 
 def test_only_readings_of_different_published_rows_are_no_rivals():
@@ -95,8 +94,8 @@ def test_only_readings_of_different_published_rows_are_no_rivals():
         replace(each, row=each.row.model_copy(update={"paper": paper}))
         for each, paper in zip(lines, ("table2/BNS", "table2/BNS", "table2/RNS"), strict=True)
     ]
-    assert len(contests(study(*beside))) == 3
-    found = contests(replace(study(*beside), readings=True))
+    assert len(pairwise_tests(study(*beside))) == 3
+    found = pairwise_tests(replace(study(*beside), readings=True))
     assert [(pair.one, pair.other) for pair in found] == [("A", "B")]
     assert all(recipe_of(name).readings == (name in READINGS) for name in TABLES)
 
@@ -110,10 +109,13 @@ def test_readings_are_corrected_among_those_of_the_same_row_alone():
     beside = [
         replace(each, row=each.row.model_copy(update={"paper": paper})) for each, paper in zip(lines, rows, strict=True)
     ]
-    alone = {(pair.one, pair.other): pair for pair in contests(study(*beside[:2]))}
-    found = {(pair.one, pair.other): pair for pair in contests(replace(study(*beside), readings=True))}
-    assert found["A", "B"].p_users == alone["A", "B"].p_users
-    assert found["C", "D"].p_users > contests(study(*beside[2:4]))[0].p_users, "three pairs of that row"
+    alone = {(pair.one, pair.other): pair for pair in pairwise_tests(study(*beside[:2]))}
+    found = {(pair.one, pair.other): pair for pair in pairwise_tests(replace(study(*beside), readings=True))}
+    assert found["A", "B"].difference.over_users.p_value == alone["A", "B"].difference.over_users.p_value
+    assert (
+        found["C", "D"].difference.over_users.p_value
+        > pairwise_tests(study(*beside[2:4]))[0].difference.over_users.p_value
+    ), "three pairs of that row"
 
 
 def test_a_reading_with_too_few_seeds_does_not_count_towards_the_goal():

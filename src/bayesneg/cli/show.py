@@ -8,8 +8,9 @@ from typing import Any
 
 from bayesneg.cli.output import counted, say, show_table
 from bayesneg.evaluation.results import Report
+from bayesneg.evaluation.statistics import Estimate, estimate
 from bayesneg.report.names import decimals, number
-from bayesneg.report.summary import Estimate, estimate, final_keys, summarise
+from bayesneg.report.summary import final_keys, summarise
 from bayesneg.runs.record import RunRecord, is_number
 
 SHOWN = ("ndcg", "precision", "recall")  # what fits a narrow terminal; the report has every metric

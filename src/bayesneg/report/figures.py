@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from bayesneg.evaluation.statistics import estimate
 from bayesneg.report import plots
 from bayesneg.report.markup import Markup, element
 from bayesneg.report.names import base_of, is_better_higher, metric_name, number
 from bayesneg.report.runs import Group, median_seconds
-from bayesneg.report.summary import estimate, final_estimate
+from bayesneg.report.summary import final_estimate
 from bayesneg.runs.record import is_number
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
+from bayesneg.evaluation.statistics import Estimate
 from bayesneg.report.names import counted, joined, metric_name, number
 from bayesneg.report.runs import Group, group
-from bayesneg.report.summary import Estimate, difference, final_estimate
+from bayesneg.report.summary import difference, final_estimate
 from bayesneg.runs.record import RunRecord, is_number
 
 Pairs = AbstractSet[frozenset[str]]

@@ -9,7 +9,7 @@ from itertools import accumulate
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from bayesneg.evaluation.statistics import Difference
+from bayesneg.evaluation.statistics import Estimate
 from bayesneg.report.canvas import GREY, svg
 from bayesneg.report.figures import figure
 from bayesneg.report.markup import Markup, element, fold, section
@@ -53,7 +53,7 @@ def _rival(each: Evidence) -> list[Cell]:
     ]
 
 
-def _interval(difference: Difference) -> Cell:
+def _interval(difference: Estimate) -> Cell:
     if math.isnan(difference.low):
         return Cell(NOTHING)
     return Cell(f"{number(difference.low, 4)} to {number(difference.high, 4)}", repr(difference.low))

@@ -5,45 +5,14 @@ The command line's table and the HTML report are two views of the rows that :fun
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
-import numpy as np
-
-from bayesneg.evaluation.statistics import mean_interval
+from bayesneg.evaluation.statistics import NOT_MEASURED, Estimate, estimate
 from bayesneg.report.names import is_better_higher, sorted_keys
 from bayesneg.report.runs import Group, final_value, group
+from bayesneg.runs.pairing import paired
 from bayesneg.runs.record import RunRecord, is_number
-
-Over = Literal["seeds", "users", "nothing"]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean with its 95% interval, and what the interval is over: seeds, users, or nothing (no interval)."""
-
-    mean: float
-    low: float = math.nan
-    high: float = math.nan
-    over: Over = "nothing"
-    n: int = 1
-
-    @property
-    def half_width(self) -> float:
-        return (self.high - self.low) / 2
-
-    @property
-    def has_interval(self) -> bool:
-        return self.over != "nothing"
-
-    @property
-    def excludes_zero(self) -> bool:
-        return self.has_interval and (self.low > 0 or self.high < 0)
-
-
-NOT_MEASURED = Estimate(math.nan)
 
 
 @dataclass(frozen=True)
@@ -66,7 +35,7 @@ class Row:
 def summarise(records: Sequence[RunRecord], keys: Sequence[str]) -> list[Row]:
     """Rows of the comparison table, in the order of the records.
 
-    Arguments:
+    Args:
         records: runs on one dataset; those of one sampler are averaged over their seeds.
         keys: the metrics wanted, as in ``RunRecord.final``; one that was not measured gives a NaN mean.
 
@@ -91,17 +60,6 @@ def final_keys(records: Iterable[RunRecord]) -> list[str]:
     return sorted_keys(key for run in records for key, value in run.final.items() if is_number(value))
 
 
-def estimate(values: Iterable[float], over: Over = "seeds") -> Estimate:
-    """The mean of the finite values, with an interval where there are two or more."""
-    finite = np.array([value for value in values if is_number(value)], dtype=float)
-    if len(finite) == 0:
-        return NOT_MEASURED
-    if len(finite) == 1:
-        return Estimate(float(finite[0]))
-    low, high = mean_interval(finite, level=0.95)
-    return Estimate(float(finite.mean()), low, high, over, len(finite))
-
-
 def final_estimate(member: Group, key: str) -> Estimate:
     """The final metric of a group: over its seeds, or over the users of its only run."""
     over_seeds = estimate(final_value(run, key) for run in member.runs)
@@ -116,27 +74,9 @@ def final_estimate(member: Group, key: str) -> Estimate:
 
 
 def difference(member: Group, reference: Group, key: str) -> Estimate:
-    """``member`` minus ``reference``, paired by seed, or by user where one seed is shared.
-
-    Runs of the same seed are a pair only if they were judged on the same data (equal fingerprints).
-    """
-    pairs = [(a, b) for a in member.runs for b in reference.runs if a.seed == b.seed and _same_data(a, b)]
-    over_seeds = estimate(final_value(a, key) - final_value(b, key) for a, b in pairs)
-    if over_seeds.has_interval or len(pairs) != 1:
-        return over_seeds
-    over_users = _difference_over_users(*pairs[0], key)
-    return replace(over_users, mean=over_seeds.mean) if over_users.has_interval else over_seeds
-
-
-def _difference_over_users(run: RunRecord, reference: RunRecord, key: str) -> Estimate:
-    mine, theirs = (run.per_user or {}).get(key), (reference.per_user or {}).get(key)
-    if mine is None or theirs is None or len(mine) != len(theirs):
-        return NOT_MEASURED
-    return estimate(np.asarray(mine, dtype=float) - np.asarray(theirs, dtype=float), over="users")
-
-
-def _same_data(a: RunRecord, b: RunRecord) -> bool:
-    return a.data.get("fingerprint") == b.data.get("fingerprint")
+    """``member`` minus ``reference``, paired by seed, or by user where one seed is shared."""
+    found = paired(member.runs, reference.runs, key)
+    return NOT_MEASURED if found is None else found.estimate
 
 
 def _row(member: Group, reference: Group, keys: Sequence[str]) -> Row:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from bayesneg.evaluation.statistics import Estimate, estimate
 from bayesneg.report.markup import Markup, element, join
 from bayesneg.report.names import NOTHING, counted, decimals, metric_name, number, signed
 from bayesneg.report.runs import Group, final_value, median_seconds
-from bayesneg.report.summary import Estimate, Row, estimate
+from bayesneg.report.summary import Row
 from bayesneg.runs.record import is_number
 
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from bayesneg.errors import InputError
+from bayesneg.evaluation.statistics import LEVEL
 from bayesneg.experiments.cells import Cell, View
 from bayesneg.experiments.recipe import Recipe
 from bayesneg.report.names import counted, signed
 from bayesneg.reproduction import findings, theory
-from bayesneg.reproduction.contests import LEVEL, contests, corrected_within
 from bayesneg.reproduction.markdown import about, grid, legend, notes, table, verdicts
+from bayesneg.reproduction.pairwise import correction_family, pairwise_tests
 from bayesneg.reproduction.readings import ENOUGH, Explanation, Tried, explanation, tried
 from bayesneg.reproduction.reproduce import DRAWN, READINGS, TABLES, THEORY, recipe_of
 from bayesneg.reproduction.studies import DATASETS, MODELS, NEAR, Line, Study, studies
@@ -206,7 +207,7 @@ def _table(chapter: Chapter, known: Tried) -> list[str]:
         )
         parts += [f"### {study.name}", about(study), table(study), rows, *notes(study)]
         if tests := verdicts(study):
-            title = f"Which is better: paired tests, Holm-corrected within {corrected_within(study)}"
+            title = f"Which is better: paired tests, Holm-corrected within {correction_family(study)}"
             parts.append(_folded(title, tests[-1]))
     return [part for part in parts if part]
 
@@ -224,11 +225,12 @@ def _verdict(line: Line) -> str:
 def _beside_first(line: Line, study: Study) -> str:
     """A reading against the first of its published row in the study."""
     first = next(other for other in study.lines if other.row.paper == line.row.paper)
-    for pair in contests(study):
+    for pair in pairwise_tests(study):
         if (pair.one, pair.other) == (first.label, line.label):
-            over, seeds = pair.over_users, counted(pair.n_seeds, "seed")
-            sure = "clear" if pair.n_seeds > 1 else "clear as far as one seed can tell"
-            how = sure if pair.is_clear else "not clear" if pair.p_users >= LEVEL else f"not clear over {seeds}"
+            found = pair.difference
+            over, seeds = found.over_users, counted(found.n_seeds, "seed")
+            sure = "clear" if found.n_seeds > 1 else "clear as far as one seed can tell"
+            how = sure if found.is_clear else "not clear" if over.p_value >= LEVEL else f"not clear over {seeds}"
             gap, low, high = (signed(value, 4) for value in (-over.mean, -over.high, -over.low))
             return f"NDCG@20 against {first.label}: {gap} ({low} to {high} over users, {seeds}), {how}."
     return ""

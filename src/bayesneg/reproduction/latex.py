@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from bayesneg.report.names import number, signed
-from bayesneg.reproduction.contests import Contest, contests
 from bayesneg.reproduction.markdown import MARK, about, chance, legend, short, three_lines
+from bayesneg.reproduction.pairwise import PairwiseTest, pairwise_tests
 from bayesneg.reproduction.published import METRICS
 from bayesneg.reproduction.studies import Study
 
@@ -61,15 +61,22 @@ def _tested(study: Study) -> list[str]:
     """Nothing where no two samplers can be compared."""
     caption = f"{study.name}. Paired tests, Holm-corrected within this table."
     head = ["NDCG@20", "Difference", "95% interval over users", "p, users", "p, seeds", "Seeds", "Verdict"]
-    rows = [_test(pair) for pair in contests(study)]
+    rows = [_test(pair) for pair in pairwise_tests(study)]
     return [_table(caption, "lrrrrrl", head, rows)] if rows else []
 
 
-def _test(pair: Contest) -> list[str]:
-    over = pair.over_users
+def _test(pair: PairwiseTest) -> list[str]:
+    over = pair.difference.over_users
     interval = f"{number(over.low, 4)} to {number(over.high, 4)}"
-    chances = [chance(pair.p_users), chance(pair.p_seeds)]
-    return [f"{pair.one} − {pair.other}", signed(over.mean, 4), interval, *chances, str(pair.n_seeds), pair.verdict]
+    chances = [chance(pair.difference.over_users.p_value), chance(pair.difference.over_seeds.p_value)]
+    return [
+        f"{pair.one} − {pair.other}",
+        signed(over.mean, 4),
+        interval,
+        *chances,
+        str(pair.difference.n_seeds),
+        pair.verdict,
+    ]
 
 
 def _table(caption: str, columns: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from bayesneg.report.names import NOTHING, number, signed
-from bayesneg.reproduction.contests import Contest, contests, corrected_within
+from bayesneg.reproduction.pairwise import PairwiseTest, correction_family, pairwise_tests
 from bayesneg.reproduction.published import METRICS
 from bayesneg.reproduction.studies import NEAR, Beside, Line, Study
 
@@ -80,20 +80,27 @@ def notes(study: Study) -> list[str]:
 
 def verdicts(study: Study) -> list[str]:
     """Who is better in NDCG@20."""
-    found = contests(study)
+    found = pairwise_tests(study)
     if not found:
         return []
     head = ["NDCG@20", "difference", "95% interval over users", "p, users", "p, seeds", "seeds", "verdict"]
     rows = [[f"{pair.one} − {pair.other}", *_verdict(pair)] for pair in found]
     rule = ["---", "---:", "---:", "---:", "---:", "---:", "---"]
-    return [f"Paired tests, Holm-corrected within {corrected_within(study)}:", grid([head, rule, *rows])]
+    return [f"Paired tests, Holm-corrected within {correction_family(study)}:", grid([head, rule, *rows])]
 
 
-def _verdict(pair: Contest) -> list[str]:
-    over = pair.over_users
+def _verdict(pair: PairwiseTest) -> list[str]:
+    over = pair.difference.over_users
     interval = f"{number(over.low, 4)} to {number(over.high, 4)}"
-    seeds = str(pair.n_seeds)
-    return [signed(over.mean, 4), interval, chance(pair.p_users), chance(pair.p_seeds), seeds, pair.verdict]
+    seeds = str(pair.difference.n_seeds)
+    return [
+        signed(over.mean, 4),
+        interval,
+        chance(pair.difference.over_users.p_value),
+        chance(pair.difference.over_seeds.p_value),
+        seeds,
+        pair.verdict,
+    ]
 
 
 def chance(p: float) -> str:

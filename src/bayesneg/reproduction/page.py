@@ -11,8 +11,8 @@ from bayesneg.report.html import write_report
 from bayesneg.report.markup import Markup, element, fold, join, section
 from bayesneg.report.names import NOTHING, metric_name, number, signed, sorted_keys
 from bayesneg.report.tables import Cell, table
-from bayesneg.reproduction.contests import contests
 from bayesneg.reproduction.markdown import MARK, about, chance, here, legend
+from bayesneg.reproduction.pairwise import PairwiseTest, pairwise_tests
 from bayesneg.reproduction.published import METRICS
 from bayesneg.reproduction.studies import Beside, Line, Study
 
@@ -31,7 +31,7 @@ def write_page(title: str, studies: Sequence[Study], path: Path) -> Path:
 
 def _alike(study: Study) -> set[frozenset[str]]:
     """The pairs that the corrected tests could not tell apart, so that the headline does not either."""
-    return {frozenset((pair.one, pair.other)) for pair in contests(study) if not pair.is_clear}
+    return {frozenset((pair.one, pair.other)) for pair in pairwise_tests(study) if not pair.difference.is_clear}
 
 
 def _sections(study: Study) -> Iterator[Markup]:
@@ -39,7 +39,7 @@ def _sections(study: Study) -> Iterator[Markup]:
     rows = [[_name(line), *(_cell(line.values[key]) for key in keys)] for line in study.lines]
     heads = ["Sampler", *map(metric_name, keys)]
     parts = [table(f"{about(study)} {legend()}", heads, rows, name=f"Beside the paper: {study.name}")]
-    if tested := _contests(study):
+    if tested := _tests(study):
         parts.append(fold("Which sampler is better: paired tests", tested))
     yield section("Beside the paper", *parts)
 
@@ -62,21 +62,22 @@ def _cell(value: Beside) -> Cell:
     return Cell(join(*parts), repr(float(value.here.mean)))
 
 
-def _contests(study: Study) -> Markup | None:
-    rows = [
-        [
-            Cell(f"{pair.one} − {pair.other}", f"{pair.one} {pair.other}"),
-            Cell(signed(pair.over_users.mean, 4), repr(pair.over_users.mean)),
-            Cell(f"{number(pair.over_users.low, 4)} to {number(pair.over_users.high, 4)}", repr(pair.over_users.low)),
-            Cell(chance(pair.p_users), "" if math.isnan(pair.p_users) else repr(pair.p_users)),
-            Cell(chance(pair.p_seeds), "" if math.isnan(pair.p_seeds) else repr(pair.p_seeds)),
-            Cell(pair.verdict, str(int(pair.is_clear)), "best" if pair.is_clear else ""),
-        ]
-        for pair in contests(study)
-    ]
+def _tests(study: Study) -> Markup | None:
+    rows = [_test(pair) for pair in pairwise_tests(study)]
     heads = ["NDCG@20 of", "Difference", "95% interval over users", "p over users", "p over seeds", "Verdict"]
     caption = (
         "A difference is clear if it is so over users (each user's mean over seeds) and over seeds (each seed's mean "
         "over users), p below 0.05 after Holm's correction for all pairs of this table."
     )
     return table(caption, heads, rows, name=f"Paired tests: {study.name}") if rows else None
+
+
+def _test(pair: PairwiseTest) -> list[Cell]:
+    over, chances = pair.difference.over_users, (pair.difference.over_users.p_value, pair.difference.over_seeds.p_value)
+    return [
+        Cell(f"{pair.one} − {pair.other}", f"{pair.one} {pair.other}"),
+        Cell(signed(over.mean, 4), repr(over.mean)),
+        Cell(f"{number(over.low, 4)} to {number(over.high, 4)}", repr(over.low)),
+        *(Cell(chance(p), "" if math.isnan(p) else repr(p)) for p in chances),
+        Cell(pair.verdict, str(int(pair.difference.is_clear)), "best" if pair.difference.is_clear else ""),
+    ]

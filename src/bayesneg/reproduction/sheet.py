@@ -7,7 +7,7 @@ import io
 import math
 from collections.abc import Iterable, Iterator
 
-from bayesneg.reproduction.contests import Contest, contests
+from bayesneg.reproduction.pairwise import PairwiseTest, pairwise_tests
 from bayesneg.reproduction.published import MAIN
 from bayesneg.reproduction.studies import Line, Study
 
@@ -32,15 +32,17 @@ def comma_separated(studies: Iterable[Study]) -> str:
 
 def tests_comma_separated(studies: Iterable[Study]) -> str:
     """The paired tests: the difference one − other with its interval over users, and p-values after Holm."""
-    rows = ((study.dataset, study.model, study.view, *_test(pair)) for study in studies for pair in contests(study))
+    rows = (
+        (study.dataset, study.model, study.view, *_test(pair)) for study in studies for pair in pairwise_tests(study)
+    )
     return _file(TESTS_HEAD, rows)
 
 
-def _test(pair: Contest) -> tuple[object, ...]:
-    over = pair.over_users
+def _test(pair: PairwiseTest) -> tuple[object, ...]:
+    over = pair.difference.over_users
     difference = map(_shown, (over.mean, over.low, over.high))
-    chances = (_shown(p, ".3g") for p in (pair.p_users, pair.p_seeds))
-    return pair.one, pair.other, MAIN, pair.n_seeds, *difference, *chances, pair.verdict
+    chances = (_shown(p, ".3g") for p in (pair.difference.over_users.p_value, pair.difference.over_seeds.p_value))
+    return pair.one, pair.other, MAIN, pair.difference.n_seeds, *difference, *chances, pair.verdict
 
 
 def _file(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:

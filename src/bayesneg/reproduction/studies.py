@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from bayesneg.evaluation.statistics import Estimate
 from bayesneg.experiments.cells import Cell
 from bayesneg.experiments.datasets import TENTHS
 from bayesneg.experiments.recipe import Recipe, Row
 from bayesneg.report.runs import Group
-from bayesneg.report.summary import Estimate, final_estimate
+from bayesneg.report.summary import final_estimate
 from bayesneg.reproduction.published import METRICS, published
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord

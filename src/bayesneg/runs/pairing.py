@@ -1,70 +1,49 @@
-"""Two ways of training judged on the same data, paired over users and over seeds.
+"""From the records of two methods to their paired difference.
 
 Users differ far more than samplers do, and so do seeds; two runs of one seed on the same data share both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
-from bayesneg.evaluation.statistics import Difference, paired_difference
+from bayesneg.evaluation.statistics import NOT_MEASURED, Estimate, PairedDifference, paired_difference
 from bayesneg.runs.record import RunRecord, is_number
 
-
-@dataclass(frozen=True)
-class Paired:
-    """How much more one reaches than the other, over users and over the seeds they share."""
-
-    over_users: Difference  # of each user's mean over the seeds
-    over_seeds: Difference  # of each seed's mean over the users; no interval where they share one seed only
-    n_seeds: int
-
-    @property
-    def mean(self) -> float:
-        return self.over_users.mean
-
-    @property
-    def is_clear(self) -> bool:
-        """The interval over users lies on one side of zero, and that over seeds, where there is one, as well."""
-        seeds_agree = self.n_seeds == 1 or _apart(self.over_seeds)
-        return _apart(self.over_users) and seeds_agree
+RunPair = tuple[RunRecord, RunRecord]
 
 
-def paired(one: Sequence[RunRecord], other: Sequence[RunRecord], key: str) -> Paired | None:
-    """``one`` minus ``other`` in the metric ``key``; None where they share no seed on the same data."""
-    seeds = _shared(one, other)
-    if not seeds:
-        return None
-    return Paired(
-        paired_difference(_by_user(one, seeds, key), _by_user(other, seeds, key)),
-        paired_difference(_by_seed(one, seeds, key), _by_seed(other, seeds, key)),
-        len(seeds),
-    )
+def paired(one: Sequence[RunRecord], other: Sequence[RunRecord], key: str) -> PairedDifference | None:
+    """``one`` minus ``other`` in the metric ``key``; None where they share no seed on the same data.
+
+    Args:
+        one: the runs of a method, one per seed.
+        other: the runs of the method to subtract.
+        key: a metric of ``RunRecord.final``, such as ``"ndcg@20"``.
+    """
+    by_seed = {run.seed: run for run in other}
+    pairs = [
+        (run, by_seed[run.seed])
+        for run in sorted(one, key=lambda run: run.seed)
+        if run.seed in by_seed and run.data.get("fingerprint") == by_seed[run.seed].data.get("fingerprint")
+    ]
+    return PairedDifference(_over_users(pairs, key), _over_seeds(pairs, key), len(pairs)) if pairs else None
 
 
-def _apart(difference: Difference) -> bool:
-    return difference.low > 0 or difference.high < 0
+def _over_users(pairs: Sequence[RunPair], key: str) -> Estimate:
+    """Of each user's mean over the seeds."""
+    sides = [[(run.per_user or {}).get(key) for run in side] for side in zip(*pairs, strict=True)]
+    lengths = {None if values is None else len(values) for side in sides for values in side}
+    if len(lengths) > 1 or None in lengths:  # without values per user, or of different users
+        return NOT_MEASURED
+    mine, theirs = (np.mean(np.array(side, dtype=np.float64), axis=0) for side in sides)
+    return paired_difference(mine, theirs, over="users")
 
 
-def _shared(one: Iterable[RunRecord], other: Iterable[RunRecord]) -> list[int]:
-    """The seeds with which both were judged on the same data."""
-    data = [{run.seed: run.data["fingerprint"] for run in runs} for runs in (one, other)]
-    return sorted(seed for seed, fingerprint in data[0].items() if data[1].get(seed) == fingerprint)
-
-
-def _by_user(runs: Iterable[RunRecord], seeds: Sequence[int], key: str) -> np.ndarray:
-    """Each user's mean over the seeds, (n_users,)."""
-    return np.mean([(run.per_user or {})[key] for run in _in_order(runs, seeds)], axis=0)
-
-
-def _by_seed(runs: Iterable[RunRecord], seeds: Sequence[int], key: str) -> np.ndarray:
-    """Each seed's mean over the users, (n_seeds,)."""
-    values = [run.final.get(key) for run in _in_order(runs, seeds)]
-    return np.array([value if is_number(value) else np.nan for value in values], dtype=np.float64)
-
-
-def _in_order(runs: Iterable[RunRecord], seeds: Sequence[int]) -> list[RunRecord]:
-    return sorted((run for run in runs if run.seed in seeds), key=lambda run: run.seed)
+def _over_seeds(pairs: Sequence[RunPair], key: str) -> Estimate:
+    """Of each seed's mean over the users."""
+    values = [[run.final.get(key) for run in side] for side in zip(*pairs, strict=True)]
+    mine, theirs = (np.array([v if is_number(v) else np.nan for v in side], dtype=np.float64) for side in values)
+    return paired_difference(mine, theirs, over="seeds")

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from bayesneg.evaluation.statistics import PairedDifference
 from bayesneg.interfaces import Model, NegativeSampler
-from bayesneg.runs.pairing import Paired
 from bayesneg.runs.record import RunRecord, describe, jsonable
 
 State = Literal["complete", "pruned", "failed"]
@@ -37,7 +37,7 @@ class Evidence:
     """The favourite against a rival on test data."""
 
     rival: str
-    difference: Paired  # favourite − rival
+    difference: PairedDifference  # favourite − rival
     is_simpler: bool  # the rival: plain RNS, or a model that needs no sampler
 
     def to_dict(self) -> dict[str, Any]:
@@ -47,8 +47,8 @@ class Evidence:
             "is_simpler": self.is_simpler,
             "is_clear": found.is_clear,
             "n_seeds": found.n_seeds,
-            "over_users": found.over_users._asdict(),
-            "over_seeds": found.over_seeds._asdict(),
+            "over_users": asdict(found.over_users),
+            "over_seeds": asdict(found.over_seeds),
         }
 
 

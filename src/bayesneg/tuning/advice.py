@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 from typing import Final
 
-from bayesneg.evaluation.statistics import Difference
-from bayesneg.runs.pairing import Paired, paired
+from bayesneg.evaluation.statistics import Estimate, PairedDifference
+from bayesneg.runs.pairing import paired
 from bayesneg.runs.record import RunRecord
 from bayesneg.runs.tuning_result import Advice, Evidence
 
@@ -78,7 +78,7 @@ def _as_good(favourite: str, as_good: Mapping[str, Evidence], label: str, key: s
     )
 
 
-def _within(found: Paired, margin: float) -> bool:
+def _within(found: PairedDifference, margin: float) -> bool:
     """Whether the difference, over users and over seeds, is surely no larger than the margin."""
     ranges = [found.over_users, *([found.over_seeds] if found.n_seeds > 1 else [])]
     return all(max(abs(one.low), abs(one.high)) <= margin for one in ranges)
@@ -90,11 +90,11 @@ def _against(evidence: Evidence) -> str:
     return f"{evidence.rival} ({found.mean:+.4f}, 95% over users {_range(found.over_users)}{seeds})"
 
 
-def _range(difference: Difference) -> str:
+def _range(difference: Estimate) -> str:
     return f"{difference.low:+.4f} to {difference.high:+.4f}"
 
 
-def _loses(found: Paired) -> bool:
+def _loses(found: PairedDifference) -> bool:
     return found.is_clear and found.mean < 0
 
 

@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 
 from bayesneg.evaluation.calibration import pooled
+from bayesneg.evaluation.statistics import Estimate, estimate
 from bayesneg.report.names import joined
 from bayesneg.report.runs import Group, group, studies
-from bayesneg.report.summary import Estimate, estimate
 from bayesneg.runs.record import RunRecord, is_number
 
 UNIFORM: Final = "uniform, expected"
