@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesneg.data.interactions import Interactions
-from bayesneg.interfaces import Batch
+from bayesneg.interfaces import NO_NEGATIVE, Batch, NegativeSampler
 from bayesneg.models.embedding import EmbeddingScorer
 
 
@@ -65,3 +65,14 @@ def compiled_choice(rule, drawn, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
         sgd.Pace(0.0, 0.0, simultaneous=False, ensemble_size=1), negatives, infos,
     )  # fmt: skip
     return negatives, infos
+
+
+class Hardest(NegativeSampler):
+    """The highest-scored unobserved item: the docs' example of a custom sampler."""
+
+    def sample(self, batch):
+        scores = batch.score_all()
+        for row, user in enumerate(batch.users):
+            scores[row, batch.train.row(user)] = -np.inf
+        best = scores.argmax(axis=1)
+        return np.where(np.isfinite(scores.max(axis=1)), best, NO_NEGATIVE)

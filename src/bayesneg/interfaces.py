@@ -20,7 +20,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -84,8 +85,26 @@ class Batch:
         return self.scorer.score(self.users, self.positives[:, None])[:, 0]
 
 
+class Preset(NamedTuple):
+    """What a command-line name stands for: a class with some of its settings given.
+
+    Args:
+        about: The sentence that ``bayesneg samplers`` shows for the name.
+        settings: Settings that the name fixes, as on the command line.
+    """
+
+    about: str
+    settings: Mapping[str, Any] = MappingProxyType({})
+
+
 class NegativeSampler(ABC):
-    """Chooses the negatives. Only :meth:`sample` must be written."""
+    """Chooses the negatives. Only :meth:`sample` must be written.
+
+    ``NAMES`` holds the command-line names of the class. A built-in sampler is registered by having one, a plug-in by
+    an entry point of the group ``bayesneg.samplers``.
+    """
+
+    NAMES: ClassVar[Mapping[str, Preset]] = MappingProxyType({})
 
     @abstractmethod
     def sample(self, batch: Batch) -> np.ndarray:
@@ -185,7 +204,12 @@ class FollowsTraining:
 
 
 class Prior(FollowsTraining, ABC):
-    """The probability that an unobserved pair is a false negative, before its score is seen."""
+    """The probability that an unobserved pair is a false negative, before its score is seen.
+
+    ``NAME`` is the name of the prior on the command line; a built-in prior is registered by having one.
+    """
+
+    NAME: ClassVar[str] = ""
 
     @abstractmethod
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:

@@ -48,13 +48,15 @@ BUILT = {
     "posterior": bn.Posterior(),
     "bns-1": bn.BNS(weight=bn.samplers.LinearDecay()),
     "bns-1:weight=linear/8/0.5/1": bn.BNS(weight=bn.samplers.LinearDecay(8.0, 0.5, 1.0)),
-    "bns-2:warmup=3": bn.WarmStart(bn.RNS(), bn.BNS(), epochs=3),
+    "bns-2:warmup=3": bn.WarmStart(bn.RNS(), bn.BNS(), warmup=3),
     "bns-3": bn.BNS(prior=bn.priors.Flat()),
     "bns-4": bn.BNS(prior=bn.priors.Group("age")),
     "bns-4:column=job": bn.BNS(prior=bn.priors.Group("job")),
     "optimal": bn.BNS(candidates="all"),
     "bns-learned": bn.BNS(prior=bn.priors.Learned()),
-    "bns-learned:hidden=0.5:item_model=neighbours": bn.BNS(prior=bn.priors.Learned(model="neighbours", hidden=0.5)),
+    "bns-learned:hidden=0.5:item_model=neighbours": bn.BNS(
+        prior=bn.priors.Learned(item_model="neighbours", hidden=0.5)
+    ),
     "bns:prior=learned:l2=50": bn.BNS(prior=bn.priors.Learned(l2=50.0)),
     "bns:prior=rate": bn.BNS(prior=bn.priors.Rate()),
     "bns:prior=rate:hidden=0.4:strength=2": bn.BNS(prior=bn.priors.Scaled(bn.priors.Rate(0.4), 2.0)),

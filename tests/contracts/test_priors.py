@@ -34,7 +34,7 @@ PRIORS = {
     "rate": bn.priors.Rate(),
     "smoothed group": bn.priors.SmoothedGroup("group"),
     "learned": bn.priors.Learned(),
-    "learned from neighbours": bn.priors.Learned(model="neighbours", neighbours=10),
+    "learned from neighbours": bn.priors.Learned(item_model="neighbours", neighbours=10),
     "learned with a logistic curve": bn.priors.Learned(curve="logistic"),
     "learned at a given rate": bn.priors.Learned(hidden=0.5, folds=3),
     "learned, nothing kept": bn.priors.Learned(cache=0),

@@ -8,19 +8,7 @@ import pytest
 import bayesneg as bn
 from bayesneg.evaluation.picks import PickObserver
 from bayesneg.seeding import stream
-from worlds import batch_of, exact_scorer, interactions, random_interactions
-
-
-class Hardest(bn.NegativeSampler):
-    """The docs' example of a sampler of one's own."""
-
-    def sample(self, batch):
-        scores = batch.score_all()
-        for row, user in enumerate(batch.users):
-            scores[row, batch.train.row(user)] = -np.inf
-        best = scores.argmax(axis=1)
-        return np.where(np.isfinite(scores.max(axis=1)), best, bn.NO_NEGATIVE)
-
+from worlds import Hardest, batch_of, exact_scorer, interactions, random_interactions
 
 SAMPLERS = {
     "rns": bn.RNS(),
@@ -38,19 +26,19 @@ SAMPLERS = {
     "bns with F over all items": bn.BNS(cdf_over="all"),
     "bns with the mixture undone": bn.BNS(likelihood="mixture"),
     "bns with a learned likelihood": bn.BNS(likelihood="empirical"),
-    "bns with a learned likelihood after rns": bn.WarmStart(bn.RNS(), bn.BNS(likelihood="empirical"), epochs=1),
+    "bns with a learned likelihood after rns": bn.WarmStart(bn.RNS(), bn.BNS(likelihood="empirical"), warmup=1),
     "bns with a self-estimated prior": bn.BNS(prior=bn.priors.SelfEstimated(), likelihood="uninformative"),
     "bns with a schedule": bn.BNS(weight=bn.samplers.LinearDecay()),
     "bns with a function": bn.BNS(prior=lambda users, items: np.full(np.shape(items), 0.1)),
-    "bns after rns": bn.WarmStart(bn.RNS(), bn.BNS(), epochs=1),
+    "bns after rns": bn.WarmStart(bn.RNS(), bn.BNS(), warmup=1),
     "bns with the flat prior": bn.BNS(prior=bn.priors.Flat()),
     "bns with the learned prior": bn.BNS(prior=bn.priors.Learned(folds=2)),
-    "bns with neighbours as they are asked for": bn.BNS(prior=bn.priors.Learned(model="neighbours", cache=0)),
+    "bns with neighbours as they are asked for": bn.BNS(prior=bn.priors.Learned(item_model="neighbours", cache=0)),
     "bns with two priors": bn.BNS(
         prior=bn.priors.Combined([bn.priors.Rate(), bn.priors.Scaled(bn.priors.Flat(), 2.0)])
     ),
     "bns with a refreshed F": bn.BNS(cdf="refreshed", refresh=bn.samplers.Refresh(pool=10)),
-    "bns with a refreshed F after rns": bn.WarmStart(bn.RNS(), bn.BNS(cdf="refreshed"), epochs=1),
+    "bns with a refreshed F after rns": bn.WarmStart(bn.RNS(), bn.BNS(cdf="refreshed"), warmup=1),
     "posterior": bn.Posterior(),
     "a user's own": Hardest(),
 }

@@ -142,7 +142,7 @@ SAMPLERS = {
     "bns": bn.BNS(),
     "bns of all": bn.BNS(candidates="all"),
     "bns with a schedule": bn.BNS(weight=bn.samplers.LinearDecay()),
-    "bns after rns": bn.WarmStart(bn.RNS(), bn.BNS(), epochs=1),
+    "bns after rns": bn.WarmStart(bn.RNS(), bn.BNS(), warmup=1),
     "posterior": bn.Posterior(),
     "one's own": Softmax(),
 }
@@ -422,7 +422,7 @@ def test_a_warm_start_goes_over_to_another_sampler_of_the_same_kind(split, monke
     monkeypatch.setattr(learner.TorchLearner, "_compiled_chooses", property(lambda self: False))
     vectors = []
     for second in (first, then):
-        sampler = bn.WarmStart(first, second, epochs=1)
+        sampler = bn.WarmStart(first, second, warmup=1)
         run = bn.fit(bn.TorchMF(dim=4, device="cpu"), split, sampler, epochs=2, progress=False, select="last")
         vectors.append(run.scorer.items)
     assert not np.allclose(*vectors)

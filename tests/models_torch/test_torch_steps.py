@@ -167,7 +167,7 @@ SAMPLERS = {
     "bns, empirical": bn.BNS(likelihood="empirical", prior=bn.priors.Flat(0.1)),
     "bns over all items": bn.BNS(cdf_over="all"),
     "bns with a schedule": bn.BNS(weight=bn.samplers.LinearDecay(5.0, 2.0, 0.5)),
-    "bns after rns": bn.WarmStart(bn.RNS(), bn.BNS(), epochs=1),
+    "bns after rns": bn.WarmStart(bn.RNS(), bn.BNS(), warmup=1),
     "posterior": bn.Posterior(),
     "aobpr": bn.AOBPR(scale=5.0),
     "srns": bn.SRNS(memory=3, fresh=4, warmup=2),

@@ -16,7 +16,7 @@ WEIGHING = {
     "bns with a function": bn.BNS(prior=lambda users, items: (items + users) % 7 / 10),
     "bns with a refreshed F": bn.BNS(cdf="refreshed", refresh=bn.samplers.Refresh(pool=10)),
     "posterior": bn.Posterior(prior=lambda users, items: (items + users) % 7 / 10),
-    "bns after rns": bn.WarmStart(bn.RNS(), bn.BNS(), epochs=1),
+    "bns after rns": bn.WarmStart(bn.RNS(), bn.BNS(), warmup=1),
 }
 
 

@@ -100,7 +100,7 @@ def test_the_schedule_is_asked_at_every_epoch():
 
 
 def test_warm_start_is_rns_first_and_bns_then(trained):
-    sampler = bn.WarmStart(bn.RNS(), bn.BNS(), epochs=2).prepare(trained[0], rng=stream(0, "memory"))
+    sampler = bn.WarmStart(bn.RNS(), bn.BNS(), warmup=2).prepare(trained[0], rng=stream(0, "memory"))
     batches = [batch_of(*trained, stream(0, "draws"), size=1, epoch=epoch) for epoch in (1, 2, 3)]
     kinds = [type(sampler.rule(batch)).__name__ for batch in batches]
     assert kinds == ["TakeFirst", "TakeFirst", "LeastRisk"]
@@ -145,10 +145,10 @@ def test_a_prior_outside_the_probabilities_is_refused(trained, wrong):
         (lambda: bn.AOBPR(scale="5"), "scale must be a number above 0"),
         (lambda: bn.BNS(weight="5"), "weight must be a number"),
         (lambda: bn.DNS(candidates=3, top=1.5), "top must be a whole number"),
-        (lambda: bn.WarmStart(bn.RNS(), bn.BNS(), epochs=2.5), "epochs must be a whole number"),
+        (lambda: bn.WarmStart(bn.RNS(), bn.BNS(), warmup=2.5), "warmup must be a whole number"),
         (lambda: bn.priors.Item(np.full((2, 2), 0.1)), "one probability per item"),
         (lambda: bn.SRNS(temperature=0), "temperature must be"),
-        (lambda: bn.WarmStart(bn.RNS(), bn.BNS(), epochs=-1), "epochs must be"),
+        (lambda: bn.WarmStart(bn.RNS(), bn.BNS(), warmup=-1), "warmup must be"),
     ],
 )
 def test_a_wrong_setting_is_refused_with_its_rule(make, words):

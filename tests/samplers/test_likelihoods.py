@@ -48,7 +48,7 @@ def test_probes_are_a_share_of_the_pairs_of_users_who_can_spare_some():
 def test_nothing_is_ever_learned_from_a_probe(warm):
     train, _ = world()
     sampler = bn.BNS(likelihood=bn.likelihoods.Empirical(held_out=0.2))
-    ready = (bn.WarmStart(bn.RNS(), sampler, epochs=1) if warm else sampler).prepare(train, rng=stream(0, "memory"))
+    ready = (bn.WarmStart(bn.RNS(), sampler, warmup=1) if warm else sampler).prepare(train, rng=stream(0, "memory"))
     held = (ready.then if warm else ready).likelihood.learned.probes.held
     learner = bn.MF(dim=4).start(train, rng=stream(0, "init"))
     order = np.random.default_rng(0).permutation(len(train))

@@ -132,7 +132,7 @@ def test_hidden_sets_the_expected_number_of_hidden_positives(world, hidden, curv
 @pytest.mark.parametrize("model", ["ease", "neighbours"])
 @pytest.mark.parametrize("folds", [5, 10])
 def test_told_the_ratio_it_is_calibrated_whatever_the_folds(world, model, folds):
-    prior = bn.priors.Learned(model=model, folds=folds, hidden=0.25, l2=100.0)
+    prior = bn.priors.Learned(item_model=model, folds=folds, hidden=0.25, l2=100.0)
     found = bn.priors.calibration_of(prior, world.train, share=0.2, bins=5)
     assert found.expected_rate == pytest.approx(found.observed_rate, rel=0.15)
     np.testing.assert_allclose(found.expected, found.observed, rtol=0.3, atol=0.001)
@@ -143,7 +143,8 @@ def test_what_is_kept_changes_no_number(world, model):
     users = np.random.default_rng(0).integers(400, size=(90, 1))
     items = np.random.default_rng(1).integers(150, size=(90, 7))
     kept, computed = (
-        bn.priors.Learned(model=model, cache=cache).fit(world.train).probability(users, items) for cache in (256, 0)
+        bn.priors.Learned(item_model=model, cache=cache).fit(world.train).probability(users, items)
+        for cache in (256, 0)
     )
     np.testing.assert_array_equal(kept, computed)
 
@@ -155,7 +156,7 @@ def test_rows_are_kept_only_where_all_of_them_fit(world):
 
 def test_rows_of_a_model_of_low_rank_are_not_kept_since_they_differ_from_pairs_in_the_last_bit():
     train = interactions([[0, 1, 8999], [0, 1, 2], [0, 2, 8999]], 9000)
-    assert bn.priors.Learned(model="ease", folds=2).fit(train).rows is None
+    assert bn.priors.Learned(item_model="ease", folds=2).fit(train).rows is None
 
 
 def test_the_seeds_of_a_comparison_share_what_was_learned(world):
@@ -397,7 +398,7 @@ def test_a_prior_that_is_judged_is_not_shown_the_truth(world):
     ("make", "message"),
     [
         (lambda: bn.priors.Learned(folds=1), "folds must be a whole number of at least 2"),
-        (lambda: bn.priors.Learned(model="svd"), "model must be one of"),
+        (lambda: bn.priors.Learned(item_model="svd"), "item_model must be one of"),
         (lambda: bn.priors.Learned(curve="step"), "curve must be one of"),
         (lambda: bn.priors.Learned(hidden=0), "hidden must be a number above 0"),
         (lambda: bn.priors.Learned().fit(interactions([[0], [1]], 4)), "folds must be at most"),

@@ -69,7 +69,7 @@ def _bns(settings: dict[str, Any], split: Split) -> BNS:
 def _warm_start(settings: dict[str, Any], split: Split) -> NegativeSampler:
     warmup = settings.pop("warmup", None)
     then = _bns(settings, split)
-    return WarmStart(RNS(), then) if warmup is None else WarmStart(RNS(), then, epochs=warmup)
+    return WarmStart(RNS(), then) if warmup is None else WarmStart(RNS(), then, warmup=warmup)
 
 
 _SAMPLERS: Final[dict[str, Build]] = {

@@ -82,7 +82,7 @@ def _passed_over(settings: Mapping[str, Any], held_out: float) -> Interactions:
 
 
 def _learned(settings: Mapping[str, Any], split: Split) -> Prior:
-    names = {"item_model": "model", "l2": "l2", "hidden": "hidden"}
+    names = {"item_model": "item_model", "l2": "l2", "hidden": "hidden"}
     return Learned(**{name: settings[key] for key, name in names.items() if key in settings})
 
 

@@ -1,28 +1,28 @@
-"""Adaptive oversampling: high ranks, exponentially preferred.
+"""Adaptive oversampling: geometric sampling over the ranks of the user's score list.
 
 S. Rendle and C. Freudenthaler, "Improving Pairwise Learning for Item Recommendation from Implicit Feedback",
-WSDM 2014. The BNS paper ranks by the user's true score list (``rank="score"``); the original's fast way ranks by one
-randomly drawn factor (``rank="factor"``).
+WSDM 2014. The BNS paper ranks by the user's score list (``rank="score"``); the original's fast approximation ranks by
+one randomly drawn factor (``rank="factor"``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from bayesneg.checks import number, one_of
 from bayesneg.data.interactions import Interactions
-from bayesneg.interfaces import Batch, RuleSampler, Scorer
+from bayesneg.interfaces import Batch, Preset, RuleSampler, Scorer
 from bayesneg.kernels.rules import FACTOR_TRIES, AtFactorRank, AtScoreRank, Draws
 from bayesneg.samplers.candidates import no_numbers, prepared
 
 
 @dataclass
 class FactorLists:
-    """Items sorted by each factor, made anew every |I|·ln|I| choices; sized when the model's width is first seen."""
+    """Items sorted by each factor, recomputed every |I|·ln|I| choices; allocated when the model is first seen."""
 
     orders: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.int32))
     spreads: np.ndarray = field(default_factory=lambda: np.empty(0))
@@ -37,11 +37,29 @@ class FactorLists:
 
 @dataclass(frozen=True)
 class AOBPR(RuleSampler):
-    """j ∝ exp(−rank(j|u)/λ) over the unobserved items, rank 0 the highest.
+    """Adaptive oversampling: P(j) ∝ exp(−rank(j|u)/λ) over the user's unobserved items, rank 0 the highest.
 
-    λ is ``scale`` ranks, or ``fraction`` of the item count where that is given. With ``rank="factor"`` a draw that is
-    a training positive is rejected; after eight rejections the next unobserved item of that list is taken.
+    With ``rank="factor"`` a draw that is a training item is rejected; after eight rejections the next unobserved item
+    of that factor's list is taken.
+
+    Args:
+        scale: Scale λ of the exponential, in ranks.
+        fraction: Scale λ as a fraction of the number of items, which replaces ``scale`` when given.
+        rank: Ranking to draw from: ``"score"`` (the user's score list) or ``"factor"`` (one factor's list).
+
+    Example:
+        >>> AOBPR(fraction=0.05).rank
+        'score'
+
+    Reference:
+        S. Rendle and C. Freudenthaler, "Improving Pairwise Learning for Item Recommendation from Implicit Feedback",
+        WSDM 2014.
     """
+
+    NAMES: ClassVar = {
+        "aobpr": Preset("high ranks of the user's score list, with exponentially decreasing probability"),
+        "aobpr-factor": Preset("the original's fast approximation: ranks of one factor's list", {"rank": "factor"}),
+    }
 
     scale: float = 200.0
     fraction: float | None = None

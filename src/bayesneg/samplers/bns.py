@@ -1,14 +1,13 @@
 """Bayesian negative sampling.
 
-B. Liu and B. Wang, "Bayesian Negative Sampling for Recommendation", ICDE 2023. A candidate l is judged by two things:
-how much the model would learn from it, info = 1 − σ(x_ui − x_ul), and how probably it is a true negative,
+B. Liu and B. Wang, "Bayesian Negative Sampling for Recommendation", ICDE 2023. A candidate l has an informativeness,
+info = 1 − σ(x_ui − x_ul), and a posterior probability of being a true negative,
 
     unbias = (1 − F)(1 − p) / (1 − F − p + 2Fp),
 
-with F from the share of the user's list scored at or below it (the likelihood: that share itself, unless another is
-chosen) and p the prior that it is a false negative. BNS picks the candidate of least sampling risk,
-info·(1 − (1+λ)·unbias). The formulas stand in ``kernels/reference``; this file says what
-is drawn and which rule judges it.
+with F the score CDF of the user's list at x_ul, as the likelihood gives it, and p the prior probability of a false
+negative. BNS chooses the candidate of minimal sampling risk, info·(1 − (1+λ)·unbias). ``kernels/reference`` has the
+formulas; this file says what is drawn and which rule chooses.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
 from bayesneg.checks import one_of
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.interfaces import Batch, CandidateDraw, FollowsTraining, Prior, RuleSampler, Scorer
+from bayesneg.interfaces import Batch, CandidateDraw, FollowsTraining, Preset, Prior, RuleSampler, Scorer
 from bayesneg.kernels.rules import (
     ALL,
     CATALOGUE,
@@ -53,7 +52,7 @@ from bayesneg.samplers.likelihoods import (
 )
 from bayesneg.samplers.priors import Popularity, as_prior, probabilities_of
 from bayesneg.samplers.refresh import Refresh, Summaries
-from bayesneg.samplers.schedules import Schedule, weight_at
+from bayesneg.samplers.schedules import Schedule, as_schedule, weight_at
 from bayesneg.samplers.unbias import believed_unbias
 
 PriorFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -63,7 +62,7 @@ EXACT_ITEMS = 4096  # cdf="auto" is exact up to here: the paper's datasets; with
 
 @dataclass(frozen=True, kw_only=True)
 class _PosteriorSampler(RuleSampler):
-    """What BNS and the posterior criterion share: candidates, a prior for each, and the exact F."""
+    """What BNS and the posterior criterion share: candidates, a prior and a likelihood."""
 
     candidates: int | Literal["all"] = 5
     prior: Prior | PriorFunction = field(default_factory=Popularity)
@@ -148,26 +147,53 @@ class _PosteriorSampler(RuleSampler):
 
 @dataclass(frozen=True, kw_only=True)
 class BNS(_PosteriorSampler):
-    """The candidate of least sampling risk.
+    """Bayesian negative sampling: argmin of info·(1 − (1+λ)·unbias) over a few candidates.
 
-    ``candidates`` m uniform candidates without replacement (``"all"`` is the paper's optimal sampler h*);
-    ``weight`` λ, a number or a function of the epoch; ``prior`` a :class:`Prior` or a function
-    ``(users, items) → probability``; ``likelihood`` how F follows from what is counted: ``"paper"`` (as it is),
-    ``"mixture"`` (inverted), ``"empirical"`` (learned while the model trains), ``"uninformative"`` (scores say
-    nothing), or one
-    of these with its settings, such as ``Mixture(0.02)``; ``cdf_over`` whether F is counted over the user's
-    unobserved items or over all, or over the unobserved ones as a share of the whole catalogue.
-    ``cdf="exact"`` counts F anew for every example; ``"refreshed"`` reads it off a summary of the user's list, made by
-    the rule that ``refresh`` states; ``"auto"`` is exact up to 4,096 items and refreshed above.
+    info = 1 − σ(x_ui − x_ul) is the informativeness of candidate l, unbias = (1−F)(1−p) / (1−F−p+2Fp) its posterior
+    probability of being a true negative.
+
+    Args:
+        candidates: Number of candidates drawn per example, or ``"all"`` for every unobserved item, the paper's h*.
+        prior: Prior probability that an unobserved item is a false negative: a :class:`Prior` or a function
+            ``(users, items) → probability``.
+        likelihood: Step from the counted share of the score list to F: ``"paper"`` (F is that share), ``"mixture"``
+            (inverts the mixture of both classes), ``"empirical"`` (learned during training), ``"uninformative"``
+            (F = ½), or an object with settings.
+        cdf_over: Items that the score CDF counts: ``"unobserved"`` items, ``"catalogue"`` (unobserved items as a share
+            of the whole catalogue) or ``"all"`` items.
+        draw: Distribution from which the candidates are drawn, uniform by default.
+        weight: Weight λ of the posterior in the sampling risk: a number, a function of the epoch (from 1), or the
+            text ``linear/START/RATE/FLOOR`` for max(START − RATE·epoch, FLOOR).
+        cdf: Computing the score CDF: ``"exact"`` (counted for every example), ``"refreshed"`` (read off a summary of
+            the user's score list) or ``"auto"`` (exact up to 4,096 items, refreshed above).
+        refresh: Recomputing the summaries of a refreshed score CDF.
+
+    Example:
+        >>> BNS(candidates=10, likelihood="mixture").weight
+        5.0
+
+    Reference:
+        B. Liu and B. Wang, "Bayesian Negative Sampling for Recommendation", ICDE 2023.
     """
 
-    weight: float | Schedule = 5.0
+    NAMES: ClassVar = {
+        "bns": Preset("the candidate of minimal sampling risk"),
+        "bns-1": Preset("BNS with λ decreasing over the epochs", {"weight": "linear"}),
+        "bns-3": Preset("BNS with the flat prior", {"prior": "flat"}),
+        "bns-4": Preset("BNS with the group prior", {"prior": "group"}),
+        "bns-learned": Preset("BNS with a prior learned from the training data", {"prior": "learned"}),
+        "oracle": Preset("BNS with a prior that uses the test labels: an upper bound", {"prior": "oracle"}),
+        "optimal": Preset("h*, BNS over every unobserved item", {"candidates": "all"}),
+    }
+
+    weight: float | str | Schedule = 5.0
     cdf: Literal["exact", "refreshed", "auto"] = "exact"
     refresh: Refresh = field(default_factory=Refresh)
     summaries: Summaries | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "weight", as_schedule(self.weight))
         weight_at(self.weight, 1)
         one_of("cdf", self.cdf, ("exact", "refreshed", "auto"))
         if not isinstance(self.refresh, Refresh):
@@ -193,7 +219,28 @@ class BNS(_PosteriorSampler):
 
 @dataclass(frozen=True, kw_only=True)
 class Posterior(_PosteriorSampler):
-    """The candidate most probably a true negative: the paper's first criterion, hard or not."""
+    """The paper's posterior criterion: argmax of unbias = (1−F)(1−p) / (1−F−p+2Fp) over a few candidates.
+
+    Args:
+        candidates: Number of candidates drawn per example, or ``"all"`` for every unobserved item.
+        prior: Prior probability that an unobserved item is a false negative: a :class:`Prior` or a function
+            ``(users, items) → probability``.
+        likelihood: Step from the counted share of the score list to F: ``"paper"`` (F is that share), ``"mixture"``
+            (inverts the mixture of both classes), ``"empirical"`` (learned during training), ``"uninformative"``
+            (F = ½), or an object with settings.
+        cdf_over: Items that the score CDF counts: ``"unobserved"`` items, ``"catalogue"`` (unobserved items as a share
+            of the whole catalogue) or ``"all"`` items.
+        draw: Distribution from which the candidates are drawn, uniform by default.
+
+    Example:
+        >>> Posterior(candidates=10).cdf_over
+        'unobserved'
+
+    Reference:
+        B. Liu and B. Wang, "Bayesian Negative Sampling for Recommendation", ICDE 2023.
+    """
+
+    NAMES: ClassVar = {"posterior": Preset("the candidate with the highest posterior probability of a true negative")}
 
     def rule(self, batch: Batch) -> MostUnbiased:
         return MostUnbiased(self.population, self.form())

@@ -1,4 +1,4 @@
-"""Where a sampler looks for a negative."""
+"""Candidate draws: the items among which a sampler chooses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ State = TypeVar("State")
 
 @dataclass(frozen=True)
 class UniformDraw:
-    """Uniformly over the user's unobserved items, without replacement."""
+    """Candidates drawn uniformly without replacement from the user's unobserved items."""
 
     def draw(
         self, users: np.ndarray, size: int, *, train: Interactions, rng: np.random.Generator

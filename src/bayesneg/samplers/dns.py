@@ -1,4 +1,4 @@
-"""Dynamic negative sampling: the hardest of a few.
+"""Dynamic negative sampling: the highest-scored of a few candidates.
 
 W. Zhang et al., "Optimizing Top-N Collaborative Filtering via Dynamic Negative Item Sampling", SIGIR 2013;
 DNS(M, N): W. Shi et al., "On the Theories Behind Hard Negative Sampling for Recommendation", WWW 2023.
@@ -7,22 +7,37 @@ DNS(M, N): W. Shi et al., "On the Theories Behind Hard Negative Sampling for Rec
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from bayesneg.checks import whole
 from bayesneg.errors import InputError
-from bayesneg.interfaces import Batch, CandidateDraw, RuleSampler
+from bayesneg.interfaces import Batch, CandidateDraw, Preset, RuleSampler
 from bayesneg.kernels.rules import Draws, TakeHighest
 from bayesneg.samplers.candidates import UniformDraw, candidate_count, check_candidates, drawn_by, no_numbers
 
 
 @dataclass(frozen=True)
 class DNS(RuleSampler):
-    """One of the ``top`` highest-scored of ``candidates`` uniform candidates, uniformly.
+    """Dynamic negative sampling: j = argmax x_uj over a few uniform candidates.
 
-    ``DNS(candidates=2)`` is the paper's row: the probability of an item is linear in its relative rank.
-    ``DNS(candidates=N, top=M)`` is DNS(M, N).
+    With two candidates the probability of an item is linear in its relative rank, which is how the BNS paper
+    describes DNS. ``DNS(candidates=N, top=M)`` is DNS(M, N): uniform among the M highest-scored of N.
+
+    Args:
+        candidates: Number of candidates drawn per example, or ``"all"`` for every unobserved item.
+        top: Number of highest-scored candidates among which the negative is drawn uniformly.
+        draw: Distribution from which the candidates are drawn, uniform by default.
+
+    Example:
+        >>> DNS(candidates=5).top
+        1
+
+    Reference:
+        W. Zhang et al., "Optimizing Top-N Collaborative Filtering via Dynamic Negative Item Sampling", SIGIR 2013.
+        W. Shi et al., "On the Theories Behind Hard Negative Sampling for Recommendation", WWW 2023.
     """
+
+    NAMES: ClassVar = {"dns": Preset("the highest-scored of a few candidates")}
 
     candidates: int | Literal["all"] = 2
     top: int = 1

@@ -1,8 +1,8 @@
-"""What a score says about an unobserved item: the step from the counted share M to the F of the formula.
+"""Likelihoods: the step from the empirical score CDF M of the user's unobserved items to the F of the posterior.
 
-BNS needs the ratio r = h/g of two densities at the candidate, of false and of true negatives, and writes it as F/(1−F).
-What can be counted is M, the share of the user's unobserved items at or below the candidate: the CDF of the mixture of
-both classes. A likelihood is how F follows from M; it never falls as M grows, so that everything proved about F holds.
+BNS needs the density ratio r = h/g at the candidate's score, of false to true negatives, and writes it as F/(1−F). What
+can be counted is M, the share of the user's unobserved items scored at or below the candidate: the CDF of the mixture
+of both classes. A likelihood gives F as a non-decreasing function of M, so that everything proved about F holds.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -31,7 +31,12 @@ LEAST_TRUE = 0.05  # of the items in any stretch at least this share are taken t
 
 
 class Likelihood(FollowsTraining, ABC):
-    """How F follows from the counted share."""
+    """The step from the counted share M to F.
+
+    ``NAME`` is the name of the likelihood on the command line; a built-in likelihood is registered by having one.
+    """
+
+    NAME: ClassVar[str] = ""
 
     @abstractmethod
     def form(self) -> LikelihoodForm:
@@ -44,7 +49,17 @@ class Likelihood(FollowsTraining, ABC):
 
 @dataclass(frozen=True)
 class Paper(Likelihood):
-    """F is M, as published."""
+    """The paper's likelihood: F = M.
+
+    Example:
+        >>> Paper().form()
+        AsCounted()
+
+    Reference:
+        B. Liu and B. Wang, "Bayesian Negative Sampling for Recommendation", ICDE 2023.
+    """
+
+    NAME: ClassVar = "paper"
 
     def form(self) -> AsCounted:
         return AsCounted()
@@ -52,7 +67,14 @@ class Paper(Likelihood):
 
 @dataclass(frozen=True)
 class Uninformative(Likelihood):
-    """F is ½: a score says nothing, and unbias is 1 − p; for a prior that has the scores in it already."""
+    """The uninformative likelihood: F = ½, so that unbias = 1 − p; for priors that already depend on the scores.
+
+    Example:
+        >>> float(Uninformative().form().values[0])
+        0.5
+    """
+
+    NAME: ClassVar = "uninformative"
 
     def form(self) -> Tabled:
         return tabled(np.zeros(1), np.full(1, 0.5))
@@ -60,12 +82,20 @@ class Uninformative(Likelihood):
 
 @dataclass(frozen=True)
 class Mixture(Likelihood):
-    """F with M = (1−θ)(2F − F²) + θF²: the paper's own densities g = 2f(1−F) and h = 2fF, mixed and undone.
+    """The inverted mixture: F solves M = (1−θ)(2F − F²) + θF², with the paper's densities g = 2f(1−F) and h = 2fF.
 
-    ``false_share`` is θ, the share of false negatives among unobserved pairs; the mean of the prior over such pairs
-    unless given, so that prior and likelihood speak of the same mixture.
+    Args:
+        false_share: Share θ of false negatives among unobserved pairs, by default the mean of the prior over them.
+
+    Example:
+        >>> Mixture(false_share=0.02).form()
+        OfMixture(share=0.02)
+
+    Reference:
+        B. Liu and B. Wang, "Bayesian Negative Sampling for Recommendation", ICDE 2023.
     """
 
+    NAME: ClassVar = "mixture"
     false_share: float | None = None
 
     def __post_init__(self) -> None:
@@ -89,16 +119,23 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Empirical(Likelihood):
-    """r = h/g learned from the model as it trains, with no assumption on the densities.
+    """A density ratio r = h/g learned during training, without assumptions on the densities.
 
-    ``held_out`` of the training pairs, at most 20,000, are kept from training as probes: unobserved positives whose
-    standing in the user's list shows h, while unobserved items are spread evenly over it, by its definition; so
-    g = (1 − θh)/(1−θ). After each epoch h is counted anew in stretches that are short at the top of the list, and made
-    to rise with M by isotonic regression. In the first epoch, and with too few pairs to hold some out, scores say
-    nothing: r = 1. ``false_share`` is θ, as in
-    :class:`Mixture`.
+    The ranks of held-out training pairs in their users' score lists estimate h. Unobserved items are uniform over M by
+    definition, so g = (1 − θh)/(1−θ). After each epoch h is recounted in bins that are narrow at the top of the list,
+    and made non-decreasing in M by isotonic regression. In the first epoch, and with too few pairs to hold out, scores
+    are uninformative: r = 1.
+
+    Args:
+        held_out: Share of the training pairs held out from training, at most 20,000 pairs.
+        false_share: Share θ of false negatives among unobserved pairs, by default the mean of the prior over them.
+
+    Example:
+        >>> Empirical(held_out=0.1).false_share is None
+        True
     """
 
+    NAME: ClassVar = "empirical"
     held_out: float = 0.05
     false_share: float | None = None
     learned: Fitted | None = field(default=None, repr=False, compare=False)

@@ -23,10 +23,19 @@ WORTH_A_THREAD = 256  # users
 
 @dataclass(frozen=True)
 class Refresh:
-    """``moved``: the share of its length by which a user's vector may move before its summary is made anew.
+    """When the summary of a user's score list is recomputed, and from how many items.
 
-    ``pool``: so many items, those that can score highest, are all looked at, and fewer and fewer of the others; one in
-    1,024 items, but at least 160, unless given.
+    A summary is computed when the user is first met in an epoch, and again once |w_u − w_u'| > moved · |w_u'|, with
+    w_u' the user's embedding at the last computation.
+
+    Args:
+        moved: Relative distance by which a user's embedding may move before the summary is recomputed.
+        pool: Number of items with the highest possible scores that are all scored for a summary, by default one in
+            1,024 items and at least 160; the other items are sampled.
+
+    Example:
+        >>> Refresh(moved=0.05)
+        Refresh(moved=0.05, pool=None)
     """
 
     moved: float = 0.12

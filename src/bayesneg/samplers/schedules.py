@@ -1,16 +1,17 @@
-"""A weight λ is a number or a function of the epoch; a sampler may give way to another after some epochs."""
+"""Schedules: a weight λ that depends on the epoch, and a sampler that replaces another after some epochs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from bayesneg.checks import number, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.interfaces import Batch, NegativeSampler, RuleSampler, Scorer
+from bayesneg.interfaces import Batch, NegativeSampler, Preset, RuleSampler, Scorer
 from bayesneg.kernels.rules import Draws, Rule
 
 Schedule = Callable[[int], float]
@@ -18,10 +19,19 @@ Schedule = Callable[[int], float]
 
 @dataclass(frozen=True)
 class LinearDecay:
-    """λ(epoch) = max(start − rate·epoch, floor); the defaults are the paper's BNS-1.
+    """Linear decay: λ(epoch) = max(start − rate·epoch, floor), with epochs from 1; the defaults are the paper's BNS-1.
 
-    >>> LinearDecay()(1), LinearDecay()(100)
-    (9.9, 2.0)
+    Args:
+        start: Value before the first epoch.
+        rate: Decrease per epoch.
+        floor: Smallest value.
+
+    Example:
+        >>> LinearDecay()(1), LinearDecay()(100)
+        (9.9, 2.0)
+
+    Reference:
+        B. Liu and B. Wang, "Bayesian Negative Sampling for Recommendation", ICDE 2023.
     """
 
     start: float = 10.0
@@ -32,8 +42,25 @@ class LinearDecay:
         return max(self.start - self.rate * epoch, self.floor)
 
 
-def weight_at(weight: float | Schedule, epoch: int) -> float:
-    """The number in force at ``epoch``, checked."""
+def as_schedule(weight: float | str | Schedule) -> float | Schedule:
+    """A number or function as it is; ``linear`` or ``linear/START/RATE/FLOOR`` as :class:`LinearDecay`.
+
+    >>> as_schedule("linear/8/0.5/1")
+    LinearDecay(start=8.0, rate=0.5, floor=1.0)
+    """
+    if not isinstance(weight, str):
+        return weight
+    kind, *numbers = weight.split("/")
+    try:
+        if kind == "linear" and len(numbers) in (0, 3):
+            return LinearDecay(*(float(number) for number in numbers))
+        return float(weight)
+    except ValueError:
+        raise InputError(f"weight must be a number, linear, or linear/START/RATE/FLOOR, got {weight!r}") from None
+
+
+def weight_at(weight: float | str | Schedule, epoch: int) -> float:
+    """The value at ``epoch``, checked."""
     value = weight(epoch) if callable(weight) else weight
     number("weight", value, least=0)
     return float(value)
@@ -41,14 +68,30 @@ def weight_at(weight: float | Schedule, epoch: int) -> float:
 
 @dataclass(frozen=True)
 class WarmStart(RuleSampler):
-    """``first`` for some epochs, ``then`` afterwards; with RNS and BNS this is the paper's BNS-2."""
+    """Warm start: one sampler for the first epochs, another afterwards; with RNS and BNS this is the paper's BNS-2.
+
+    Args:
+        first: Sampler of the warm-up epochs.
+        then: Sampler of all later epochs.
+        warmup: Number of warm-up epochs.
+
+    Example:
+        >>> from bayesneg.samplers import BNS, RNS
+        >>> WarmStart(RNS(), BNS(), warmup=5).warmup
+        5
+
+    Reference:
+        B. Liu and B. Wang, "Bayesian Negative Sampling for Recommendation", ICDE 2023.
+    """
+
+    NAMES: ClassVar = {"bns-2": Preset("some epochs of RNS, then BNS", {"first": "rns", "then": "bns"})}
 
     first: RuleSampler
     then: RuleSampler
-    epochs: int = 10
+    warmup: int = 10
 
     def __post_init__(self) -> None:
-        whole("epochs", self.epochs, least=0)
+        whole("warmup", self.warmup, least=0)
         for name in ("first", "then"):
             if not isinstance(getattr(self, name), RuleSampler):
                 raise InputError(
@@ -56,7 +99,7 @@ class WarmStart(RuleSampler):
                 )
 
     def _at(self, epoch: int) -> RuleSampler:
-        return self.first if epoch <= self.epochs else self.then
+        return self.first if epoch <= self.warmup else self.then
 
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> WarmStart:
         first, then = (sampler.prepare(train, rng=rng) for sampler in (self.first, self.then))
@@ -81,7 +124,7 @@ class WarmStart(RuleSampler):
 
     def draws(self, batch: Batch) -> Draws:
         drawn = self._at(batch.epoch).draws(batch)
-        for sampler in (self.first, self.then):  # what one of them keeps out, it keeps out from the first epoch on
+        for sampler in (self.first, self.then):  # pairs held out by either are held out from the first epoch on
             drawn = sampler.kept_out(drawn, batch)
         return drawn
 

@@ -7,24 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
 from bayesneg.checks import number, whole
 from bayesneg.data.interactions import Interactions
-from bayesneg.interfaces import Batch, RuleSampler, Scorer
+from bayesneg.interfaces import Batch, Preset, RuleSampler, Scorer
 from bayesneg.kernels.rules import SNAPSHOTS, Draws, FromMemory
 from bayesneg.samplers.candidates import UniformDraw, drawn_by, no_numbers, prepared
 
 
 @dataclass
 class Memory:
-    """The candidates of each user, and the model at the last epoch ends, from which any item's past scores follow."""
+    """The memory of each user, and the embeddings at the last epoch ends, from which past scores are computed."""
 
     items: np.ndarray  # (n_users, S1) int32, −1 where a user has fewer negatives
-    past_users: np.ndarray  # (5, n_users, d) float32, sized when the model is first seen
+    past_users: np.ndarray  # (5, n_users, d) float32, allocated when the model is first seen
     past_items: np.ndarray  # (5, n_items, d) float32
-    epochs: np.ndarray  # (1,) int64, how many epoch ends were seen
+    epochs: np.ndarray  # (1,) int64, epochs that have ended
 
     def fit_to(self, scorer: Scorer) -> None:
         if self.past_users.size == 0:
@@ -35,12 +36,28 @@ class Memory:
 
 @dataclass(frozen=True)
 class SRNS(RuleSampler):
-    """The memory item of greatest P_k + α_t·std(P_k), P_k = σ(x_uk − x_ui), α_t = α·min(1, t/T0).
+    """Simplify and robustify: argmax of P_k + α_t·std(P_k) over the user's memory, with P_k = σ(x_uk − x_ui).
 
-    The standard deviation is over the last five epoch ends, whether or not the item was in memory then; t counts the
-    epochs that have ended. After choosing, once per user and batch, S2 fresh uniform items join, and S1 of them all
-    stay, without replacement ∝ softmax(x/τ).
+    α_t = α·min(1, t/T0) with t the number of epochs that have ended. The standard deviation is over the last five
+    epoch ends, whether or not the item was in memory then. After the choice, once per user and batch, S2 fresh uniform
+    items join the memory, and S1 of them all stay, drawn without replacement ∝ softmax(x/τ).
+
+    Args:
+        memory: Number of items in the memory of a user, S1.
+        fresh: Number of uniform items that compete for the memory after each choice, S2.
+        temperature: Temperature τ of the softmax that decides which items stay in the memory.
+        alpha: Weight α of the standard deviation of the scores.
+        warmup: Number of epochs until ``alpha`` has its full weight, T0.
+
+    Example:
+        >>> SRNS(memory=16).fresh
+        64
+
+    Reference:
+        J. Ding et al., "Simplify and Robustify Negative Sampling for Implicit Collaborative Filtering", NeurIPS 2020.
     """
+
+    NAMES: ClassVar = {"srns": Preset("a memory of candidates per user: high score and high variance")}
 
     memory: int = 8
     fresh: int = 64

@@ -1,9 +1,10 @@
-"""What BNS believes before it sees a score: the probability that an unobserved pair is a false negative."""
+"""The basic priors: probabilities that an unobserved pair is a false negative, before its score is seen."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +17,15 @@ MOST_GROUPS = 1000  # the table of a group prior has a row for each
 
 @dataclass(frozen=True)
 class Item(Prior):
-    """One probability per item, (n_items,), the same for every user."""
+    """One probability p_l per item, the same for every user.
+
+    Args:
+        probabilities: Probabilities (n_items,), each in [0, 1].
+
+    Example:
+        >>> Item(np.array([0.1, 0.2])).probability(np.array([0]), np.array([1]))
+        array([0.2])
+    """
 
     probabilities: np.ndarray = field(repr=False)
 
@@ -38,7 +47,19 @@ class Item(Prior):
 
 @dataclass(frozen=True)
 class Popularity(Prior):
-    """P_fn(l) = pop_l / N, the item's share of the N training interactions: the paper's prior."""
+    """The paper's prior: p_l = pop_l / N, the item's share of the N training interactions.
+
+    Example:
+        >>> from bayesneg.data.synthetic import synthetic
+        >>> prior = Popularity().fit(synthetic(20, 30, seed=0))
+        >>> round(float(prior.probabilities.sum()), 6)
+        1.0
+
+    Reference:
+        B. Liu and B. Wang, "Bayesian Negative Sampling for Recommendation", ICDE 2023.
+    """
+
+    NAME: ClassVar = "popularity"
 
     def fit(self, train: Interactions) -> Item:
         return Item(train.popularity / len(train))
@@ -49,8 +70,20 @@ class Popularity(Prior):
 
 @dataclass(frozen=True)
 class Flat(Prior):
-    """The same probability for every pair, 1/|I| unless given: BNS-3, which knows nothing but scores."""
+    """The same probability for every pair: p = 1/|I| unless given, the paper's BNS-3.
 
+    Args:
+        value: Probability of a false negative, by default 1/|I|.
+
+    Example:
+        >>> Flat(0.1).probability(np.array([0, 1]), np.array([0, 1]))
+        array([0.1, 0.1])
+
+    Reference:
+        B. Liu and B. Wang, "Bayesian Negative Sampling for Recommendation", ICDE 2023.
+    """
+
+    NAME: ClassVar = "flat"
     value: float | None = None
 
     def __post_init__(self) -> None:
@@ -68,13 +101,24 @@ class Flat(Prior):
 
 @dataclass(frozen=True)
 class Group(Prior):
-    """pop_l/N · (1 + (o_ul − mean_o(l)) / max_o(l)): BNS-4, the popularity prior leaning on the user's group.
+    """The popularity prior by user group: p_ul = pop_l/N · (1 + (o_ul − mean_o(l)) / max_o(l)), the paper's BNS-4.
 
-    o_ul counts the training interactions with l by users of u's group, the value of the user column ``column``; mean
-    and max are over the groups. Users without a value form a group of their own.
+    o_ul counts the training interactions with l by users of u's group; mean and max are over the groups. Users without
+    a value form one group.
+
+    Args:
+        column: User column whose values are the groups, by default occupation or else the first user column.
+
+    Example:
+        >>> Group("age_group").column
+        'age_group'
+
+    Reference:
+        B. Liu and B. Wang, "Bayesian Negative Sampling for Recommendation", ICDE 2023.
     """
 
-    column: str = "occupation"
+    NAME: ClassVar = "group"
+    column: str | None = None
     groups: np.ndarray | None = field(default=None, repr=False, compare=False)  # (n_users,)
     table: np.ndarray | None = field(default=None, repr=False, compare=False)  # (n_groups, n_items)
 
@@ -92,8 +136,23 @@ class Group(Prior):
 
 @dataclass(frozen=True)
 class Oracle(Prior):
-    """(label − 0.2)²: 0.64 on the pairs in ``labels``, 0.04 elsewhere. An upper-bound study that uses test labels."""
+    """The paper's upper bound, which uses the test labels: p = (label − 0.2)², 0.64 on held-out pairs, 0.04 elsewhere.
 
+    Args:
+        labels: Held-out interactions, which are taken to be the false negatives.
+        positive: Probability of the pairs in ``labels``.
+        negative: Probability of all other pairs.
+
+    Example:
+        >>> from bayesneg.data.synthetic import synthetic
+        >>> Oracle(synthetic(20, 30, seed=0)).uses_test_labels
+        True
+
+    Reference:
+        B. Liu and B. Wang, "Bayesian Negative Sampling for Recommendation", ICDE 2023.
+    """
+
+    NAME: ClassVar = "oracle"
     labels: Interactions = field(repr=False)
     positive: float = 0.64
     negative: float = 0.04
@@ -116,10 +175,20 @@ class Oracle(Prior):
 
 @dataclass(frozen=True)
 class Function(Prior):
-    """Any function ``(users, items) → probability`` of dense numbers that broadcast."""
+    """A prior from a function: p_ul = function(users, items).
+
+    Args:
+        function: Function of dense user and item numbers of the same shape, which returns probabilities of that shape.
+        sees_test_labels: Whether the function uses test labels, so that records and tables mark the run.
+
+    Example:
+        >>> Function(lambda users, items: np.full(items.shape, 0.1)).probability(np.array([[0], [1]]), np.array([2, 3]))
+        array([[0.1, 0.1],
+               [0.1, 0.1]])
+    """
 
     function: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    sees_test_labels: bool = False  # say so if it does, and every record and table will
+    sees_test_labels: bool = False
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         return self.function(*np.broadcast_arrays(users, items))
@@ -132,8 +201,12 @@ class Function(Prior):
 CHECKED = (Item, Group, Oracle)
 
 
-def group_counts(train: Interactions, column: str) -> tuple[np.ndarray, np.ndarray]:
+def group_counts(train: Interactions, column: str | None) -> tuple[np.ndarray, np.ndarray]:
     """The group of each user (n_users,), by its value of a user column, and interactions (n_groups, n_items)."""
+    if column is None:
+        if not train.user_columns:
+            raise InputError("the group prior needs a user column (occupation, age, …), and this data has none")
+        column = "occupation" if "occupation" in train.user_columns else next(iter(train.user_columns))
     if column not in train.user_columns:
         known = ", ".join(train.user_columns) or "none"
         raise InputError(f"the data has no user column {column!r} to group by; it has: {known}")

@@ -1,4 +1,4 @@
-"""Priors made of priors: several together, or one with other odds."""
+"""Priors built from priors: a mean of several, or one with scaled odds."""
 
 from __future__ import annotations
 
@@ -15,19 +15,30 @@ from bayesneg.interfaces import Prior
 from bayesneg.samplers.priors.basic import as_prior, part_of, wrapped
 from bayesneg.samplers.priors.calibration_curves import with_odds
 
-SURE = 1e-9  # no prior of a combination is surer than this, so that none can overrule all others
+SURE = 1e-9  # probabilities are clipped to [1e-9, 1 − 1e-9], so that no prior overrules all others
 
 
 @dataclass(frozen=True)
 class Combined(Prior):
-    """The weighted mean of several priors, of their log odds (``scale="logit"``) or of them (``"probability"``).
+    """The weighted mean of several priors: σ(Σ w_k·logit(p_k)) of their log odds, or Σ w_k·p_k of their probabilities.
 
-    Priors that know different things are better on the logit scale, where one that is sure counts for more; the mean of
-    probabilities stays calibrated if each of them is.
+    Priors with different information are better combined on the logit scale, where a confident one counts for more; the
+    mean of probabilities stays calibrated if each of them is.
+
+    Args:
+        priors: Priors to combine, as objects or functions ``(users, items) → probability``.
+        weights: One positive weight for each prior, normalised to sum to 1; equal by default.
+        scale: Scale of the mean: ``"logit"`` or ``"probability"``.
+
+    Example:
+        >>> from bayesneg.samplers.priors.basic import Flat
+        >>> prior = Combined([Flat(0.1), Flat(0.3)], scale="probability")
+        >>> round(float(prior.probability(np.array(0), np.array(0))), 6)
+        0.2
     """
 
     priors: Sequence[Prior | Callable[[np.ndarray, np.ndarray], np.ndarray]]
-    weights: Sequence[float] | None = None  # equal unless given; only their ratios matter
+    weights: Sequence[float] | None = None
     scale: Literal["logit", "probability"] = "logit"
 
     def __post_init__(self) -> None:
@@ -64,7 +75,17 @@ class Combined(Prior):
 
 @dataclass(frozen=True)
 class Scaled(Prior):
-    """A prior with its odds multiplied by ``strength``: above 1 BNS fears false negatives more, below 1 less."""
+    """A prior with scaled odds: p/(1−p) · strength; above 1 BNS avoids false negatives more, below 1 less.
+
+    Args:
+        prior: Prior whose odds are scaled, as an object or a function ``(users, items) → probability``.
+        strength: Factor on the odds.
+
+    Example:
+        >>> from bayesneg.samplers.priors.basic import Flat
+        >>> round(float(Scaled(Flat(0.5), strength=3.0).probability(np.array(0), np.array(0))), 6)
+        0.75
+    """
 
     prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray]
     strength: float = 1.0

@@ -1,4 +1,4 @@
-"""A prior that knows what users were shown and did not choose."""
+"""A prior for exposure data: items that users were shown and did not interact with."""
 
 from __future__ import annotations
 
@@ -19,12 +19,24 @@ from bayesneg.seeding import stream
 
 @dataclass(frozen=True)
 class Exposure(Prior):
-    """The prior ``base``, with its odds multiplied by ``seen`` for pairs in ``rejected``: shown, and not chosen.
+    """A prior with the odds of rejected pairs scaled: p/(1−p) · seen for pairs that were shown without an interaction.
 
-    An item that nobody showed to the user may well be liked; one that the user passed over probably is not.
-    ``rejected`` comes from :func:`bayesneg.load` or anything else that gives interactions; its identifiers are matched
-    with those of the training data when the prior is fitted, and pairs about unknown users or items are left out. It
-    must not hold what was chosen later: a test label among the rejected would be a label seen.
+    An unobserved item that was never shown may well be relevant; one that the user passed over probably is not. The
+    identifiers of the rejected pairs are matched with those of the training data in ``fit``, and pairs of unknown users
+    or items are dropped. Rejected pairs must not contain held-out interactions: that would leak test labels.
+
+    Args:
+        rejected: Pairs that were shown without an interaction, as :func:`bayesneg.load` reads them.
+        base: Prior of all pairs, as an object or a function ``(users, items) → probability``.
+        seen: Factor on the odds of the rejected pairs, from 0 to 1.
+
+    Example:
+        >>> from bayesneg.data.synthetic import synthetic
+        >>> from bayesneg.samplers.priors.basic import Flat
+        >>> world = synthetic(20, 30, seed=0)
+        >>> prior = Exposure(world, base=Flat(0.5), seen=0.1).fit(world)
+        >>> round(float(prior.probability(world.users[:1], world.indices[:1])[0]), 6)
+        0.090909
     """
 
     rejected: Interactions = field(repr=False)

@@ -1,16 +1,15 @@
-"""A prior learned from the training data: what a linear item model expects, made into a calibrated probability.
+"""A prior learned from the training data: the calibrated score of a linear item model.
 
-Part of the training pairs is hidden, an item model is built from the rest, and its scores of unobserved pairs are laid
-beside the question whether the pair was hidden: that gives a curve from scores to probabilities. Every pair is hidden
-once (cross-fitting). The curve is then read at the scores of the item model built from all training pairs. No label
-outside the training data is touched.
+Cross-fitting: each fold of the training pairs is held out once, an item model is fitted to the rest, and its scores of
+unobserved pairs are calibrated against whether the pair was held out. The calibration curve is then applied to the
+scores of the item model fitted to all training pairs. No label outside the training data is used.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -31,17 +30,33 @@ AT_ONCE = 1 << 24  # scores made at once when rows are filled: 64 MiB
 
 @dataclass(frozen=True)
 class Learned(Prior):
-    """P(hidden | score of a linear item model), cross-fitted inside the training data.
+    """A learned prior: p_ul = P(false negative | score of a linear item model), cross-fitted inside the training data.
 
-    ``model`` is ``"ease"``, ``"neighbours"``, or ``"auto"``: EASE up to 8,192 items, whose weights fit in memory, and
-    item neighbours above. ``l2`` is EASE's; ``neighbours`` and ``shrink`` are the neighbours'. ``folds`` K hides one
-    K-th of the training pairs at a time. ``curve`` is ``"isotonic"`` or ``"logistic"``. ``hidden`` is the believed
-    ratio of hidden to observed positives, to which the curve is taken (:class:`HiddenCurve`); unless given it stays as
-    cross-fitting found it, which is for a ratio of 1 / (K − 1), and too low for the most probable pairs. ``cache`` is
-    how many MiB of probabilities may be kept, if those of every user fit; otherwise each is computed when asked for.
+    Args:
+        item_model: Item model to learn from: ``"ease"``, ``"neighbours"`` (item-based nearest neighbours) or ``"auto"``
+            (EASE up to 8,192 items, neighbours above).
+        l2: L2 penalty of EASE.
+        neighbours: Number of most similar items kept for each item.
+        shrink: Shrinkage of similarities with little support.
+        folds: Number K of cross-fitting folds; each holds out one K-th of the training pairs.
+        curve: Calibration curve from scores to probabilities: ``"isotonic"`` or ``"logistic"`` regression.
+        hidden: Assumed ratio of hidden to observed positives; by default the curve stays as cross-fitting gives it,
+            which is for a ratio of 1/(K − 1) and underestimates the most probable pairs.
+        seed: Seed of the folds.
+        cache: Memory for cached probabilities in MiB, used if those of all users fit.
+
+    Example:
+        >>> from bayesneg.data.synthetic import synthetic
+        >>> prior = Learned(item_model="ease", l2=100.0).fit(synthetic(40, 30, seed=0))
+        >>> prior.probability(np.array([0]), np.array([[1, 2]])).shape
+        (1, 2)
+
+    Reference:
+        H. Steck, "Embarrassingly Shallow Autoencoders for Sparse Data", WWW 2019 (EASE).
     """
 
-    model: Literal["auto", "ease", "neighbours"] = "auto"
+    NAME: ClassVar = "learned"
+    item_model: Literal["auto", "ease", "neighbours"] = "auto"
     l2: float = 400.0
     neighbours: int = 50
     shrink: float = 10.0
@@ -53,7 +68,7 @@ class Learned(Prior):
     _last: _Last = field(default_factory=lambda: _Last(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        one_of("model", self.model, ("auto", "ease", "neighbours"))
+        one_of("item_model", self.item_model, ("auto", "ease", "neighbours"))
         one_of("curve", self.curve, tuple(CURVES))
         number("l2", self.l2, above=0)
         number("shrink", self.shrink, least=0)
@@ -96,7 +111,7 @@ class Learned(Prior):
         return scores, hidden, weights
 
     def _item_model(self, chosen: Interactions) -> ItemModel:
-        if self.model == "ease" or (self.model == "auto" and chosen.n_items <= DENSE_ITEMS):
+        if self.item_model == "ease" or (self.item_model == "auto" and chosen.n_items <= DENSE_ITEMS):
             return ease(chosen, l2=self.l2)
         return item_neighbours(chosen, neighbours=self.neighbours, shrink=self.shrink)
 

@@ -1,13 +1,14 @@
-"""Priors from how many users chose an item: of all of them, or of a user's group.
+"""Priors from interaction rates: the share of users with an interaction, overall or in the user's group.
 
-If for each observed positive there are ``hidden`` unobserved ones, spread as the observed, then of an item that a share
-r of the users chose, hidden · r of all pairs are hidden positives. They are among the unobserved 1 − r, so that an
-unobserved pair is one with probability hidden · r / (1 − r).
+Assume ``hidden`` unobserved positives for each observed one, distributed as the observed ones. If a share r of the
+users interacted with an item, then hidden · r of its pairs are hidden positives, among the 1 − r that are unobserved.
+An unobserved pair is thus a false negative with probability hidden · r / (1 − r).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,11 +21,20 @@ from bayesneg.samplers.priors.calibration_curves import hidden_share
 
 @dataclass(frozen=True)
 class Rate(Prior):
-    """hidden · r / (1 − r) with r = pop_l / n_users; ``hidden`` is the believed ratio of hidden to observed positives.
+    """A prior from the item's interaction rate: p_l = hidden · r / (1 − r) with r = pop_l / n_users.
 
-    The paper's pop_l/N is the item's share of interactions, which is smaller by the number of interactions per user.
+    The paper's pop_l/N is the item's share of all interactions, smaller by the mean number of interactions per user.
+
+    Args:
+        hidden: Assumed ratio of hidden to observed positives.
+
+    Example:
+        >>> from bayesneg.data.synthetic import synthetic
+        >>> Rate(hidden=0.5).fit(synthetic(20, 30, seed=0)).probabilities.shape
+        (30,)
     """
 
+    NAME: ClassVar = "rate"
     hidden: float = 0.25
 
     def __post_init__(self) -> None:
@@ -39,15 +49,24 @@ class Rate(Prior):
 
 @dataclass(frozen=True)
 class SmoothedGroup(Prior):
-    """hidden · r / (1 − r) with r = (c_gl + a·r_l) / (n_g + a), the item's rate in the user's group.
+    """The rate prior by user group, with shrinkage: p_ul = hidden · r / (1 − r) with r = (c_gl + a·r_l) / (n_g + a).
 
-    c_gl of the n_g users in the group chose l, and r is shrunk towards the item's rate r_l overall. ``a`` is the number
-    of users the overall rate counts for, estimated from how much groups differ beyond chance (empirical Bayes: rates of
-    groups follow a beta distribution around r_l, counts are binomial; by the method of moments). Where groups do not
-    differ it is the :class:`Rate`.
+    c_gl of the n_g users in the group interacted with l; r is shrunk towards the item's overall rate r_l. The strength
+    of the shrinkage ``a``, in users, is estimated by empirical Bayes: group rates follow a beta distribution around
+    r_l, counts are binomial, and ``a`` is fitted by the method of moments. Where groups do not differ beyond chance the
+    prior is :class:`Rate`.
+
+    Args:
+        column: User column whose values are the groups, by default occupation or else the first user column.
+        hidden: Assumed ratio of hidden to observed positives.
+
+    Example:
+        >>> SmoothedGroup("age_group").hidden
+        0.25
     """
 
-    column: str = "occupation"
+    NAME: ClassVar = "smoothed"
+    column: str | None = None
     hidden: float = 0.25
     groups: np.ndarray | None = field(default=None, repr=False, compare=False)  # (n_users,)
     table: np.ndarray | None = field(default=None, repr=False, compare=False)  # (n_groups, n_items)
@@ -59,7 +78,7 @@ class SmoothedGroup(Prior):
         groups, counts = group_counts(train, self.column)
         sizes = np.bincount(groups, minlength=len(counts))[:, None]  # (n_groups, 1)
         overall = train.popularity / train.n_users
-        weight = pull(counts, sizes, overall)
+        weight = shrinkage(counts, sizes, overall)
         rates = (
             (counts + weight * overall) / (sizes + weight)
             if np.isfinite(weight)
@@ -73,8 +92,8 @@ class SmoothedGroup(Prior):
         return self.table[self.groups[users], items]
 
 
-def pull(counts: np.ndarray, sizes: np.ndarray, overall: np.ndarray) -> float:
-    """How many users the overall rate counts for, a; infinite where groups differ no more than by chance.
+def shrinkage(counts: np.ndarray, sizes: np.ndarray, overall: np.ndarray) -> float:
+    """The number of users a that the overall rate counts for; infinite where groups differ no more than by chance.
 
     With ρ = 1 / (a + 1) a count has variance n r (1 − r) (1 + (n − 1) ρ); ρ is such that the squared deviations over
     all groups and items sum up to what they are. The rate r̂ over all N users stands for r, and comes from the same

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -94,13 +95,25 @@ class Rates:
 
 @dataclass(frozen=True)
 class SelfEstimated(Prior):
-    """P(false negative | score band, popularity band), estimated anew after each epoch from pairs kept out.
+    """A prior from the model in training: p = P(false negative | score bin, popularity bin).
 
-    ``hidden`` is how many positives are hidden for each observed one, which no training data can tell; it sets the
-    mean. ``held_out`` of the training pairs, at most 20,000, are kept from training; ``seed`` draws them. In the first
-    epoch only popularity tells; with too few pairs to hold some out all have the mean.
+    The probabilities are re-estimated after each epoch from held-out training pairs. In the first epoch only the
+    popularity bin is informative; with too few pairs to hold out all probabilities are the mean. Use it with
+    ``likelihood="uninformative"``: a likelihood would count the scores twice.
+
+    Args:
+        hidden: Assumed ratio of hidden to observed positives, which sets the mean probability.
+        held_out: Share of the training pairs held out from training, at most 20,000 pairs.
+        seed: Seed of the held-out pairs.
+
+    Example:
+        >>> from bayesneg.data.synthetic import synthetic
+        >>> prior = SelfEstimated(hidden=0.5).fit(synthetic(40, 30, seed=0))
+        >>> prior.probability(np.array([0]), np.array([[1, 2]])).shape
+        (1, 2)
     """
 
+    NAME: ClassVar = "self"
     hidden: float = 0.25
     held_out: float = 0.05
     seed: int = 0
