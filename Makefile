@@ -1,7 +1,7 @@
 # make demo   compare RNS, DNS and BNS on the built-in world and write an HTML report
 # make test   lint, format check, types, tests
 # make bench  the benchmarks behind docs/speed.md, audit-kuairec.md and beyond.md (BAYESNEG_DATA names the data; some
-#             hours on two cores; each script also runs alone); docs/reproduction.md: bayesneg reproduce
+#             hours on two cores; each module also runs alone); docs/reproduction.md: bayesneg reproduce
 # make coverage  the tests, and the share of src/ that they execute (compiled and GPU code is not counted)
 # make format rewrite the sources in the project's style
 PYTHON ?= python3
@@ -24,17 +24,14 @@ test: $(VENV)/.installed-dev
 coverage: $(VENV)/.installed-dev
 	$(BIN)/pytest -n 2 --cov --cov-report=term:skip-covered
 
-SPEED := bench_epoch bench_peers bench_cdf quality_cdf quality_time bench_scaling bench_threads bench_ceilings \
-  bench_evaluation bench_reading bench_million bench_lightgcn
+MEASURED := $(addprefix speed.bench_,epoch peers cdf scaling threads ceilings evaluation reading million lightgcn) \
+  $(addprefix quality.,score_cdf over_time likelihoods)
 
 bench: $(VENV)/.installed-dev $(VENV)/.installed-bench
-	for script in $(SPEED) quality_likelihood; do $(BIN)/python benchmarks/$$script.py || exit 1; done
-	$(BIN)/python benchmarks/audit_kuairec.py
-	for part in search finalists final curve sizes folds; do $(BIN)/python benchmarks/beyond.py $$part ml-100k mf --jobs 2 || exit 1; done
-	$(BIN)/python benchmarks/results_page.py
-	$(BIN)/python benchmarks/audit_page.py
-	$(BIN)/python benchmarks/beyond_page.py
-	$(BIN)/python benchmarks/speed_page.py
+	for module in $(MEASURED); do $(BIN)/python -m benchmarks.$$module || exit 1; done
+	$(BIN)/python -m benchmarks.studies.audit_kuairec
+	for part in search finalists final curve sizes folds; do $(BIN)/python -m benchmarks.studies.beyond $$part ml-100k mf --jobs 2 || exit 1; done
+	$(BIN)/python -m benchmarks.pages
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

@@ -6,10 +6,11 @@ import json
 import os
 import platform
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from bayesneg.runs.record import jsonable, versions
 
+ROOT: Final = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -17,16 +18,27 @@ def machine() -> dict[str, Any]:
     return {"processor": _processor(), "cores": os.cpu_count(), "system": platform.system(), "versions": versions()}
 
 
-def write_result(name: str, value: dict[str, Any]) -> Path:
-    """Keep a result beside the script, with the machine it comes from."""
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
+def result_path(script: str, suffix: str = "") -> Path:
+    """Where a script keeps its result: ``results/ROOM/SCRIPT.json``."""
+    return RESULTS / Path(script).parent.name / f"{Path(script).stem}{suffix}.json"
+
+
+def write_result(script: str, value: dict[str, Any], *, suffix: str = "") -> Path:
+    """Write what ``script`` (its ``__file__``) measured, with the machine that it ran on."""
+    path = result_path(script, suffix)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(jsonable({"machine": machine(), **value}), indent=1) + "\n", encoding="utf-8")
     return path
 
 
+def read_result(name: str) -> dict[str, Any] | None:
+    """A result by its name, ``speed/bench_epoch``; None if it was not measured."""
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
 def data_folder() -> Path:
-    """Where the real datasets lie; benchmarks need them."""
+    """The folder of the real datasets."""
     folder = os.environ.get("BAYESNEG_DATA")
     if folder is None or not (Path(folder) / "bns-100k-split").is_dir():
         raise SystemExit("set BAYESNEG_DATA to the folder that holds bns-100k-split (the paper's split of ML-100K)")

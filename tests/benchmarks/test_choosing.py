@@ -1,7 +1,5 @@
-"""How benchmarks/beyond.py chooses a setting on validation, and that its page keeps apart what differs."""
+"""How benchmarks.studies.beyond chooses a setting on validation, and that its page keeps apart what differs."""
 
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,13 +10,9 @@ from bayesneg.experiments.cells import MODEL_KINDS, build_sampler
 from bayesneg.experiments.datasets import Source
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
-
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-import beyond
-import beyond_page
-import choosing
-import plans
-from choosing import Choice, Contest, UnsettledError
+from benchmarks.pages import beyond as beyond_page
+from benchmarks.studies import beyond, choosing, plans
+from benchmarks.studies.choosing import Choice, Contest, UnsettledError
 
 TENTHS = ("blind", "blind2", "blind3")
 PLANS = plans.PLANS

@@ -12,7 +12,8 @@ import sweeps
 
 from bayesneg.runs import ledger
 
-SCRIPT = Path(__file__).parent.parent.parent / "benchmarks" / "sweep.py"
+SCRIPT = ("-m", "benchmarks.studies.packed_sweep")
+ROOT = Path(__file__).parents[2]
 ABSENT = ("polars", "pydantic", "safetensors", "matplotlib", "typer", "narwhals")
 
 
@@ -31,10 +32,10 @@ def test_a_packed_sweep_gives_the_same_numbers_on_a_bare_machine(tmp_path, bare)
     recipe = sweeps.recipe(tmp_path, epochs=2)
     options = ["--model", "mf,lightgcn", "--seeds", "1", "--samplers", "rns,bns"]
     here, there = tmp_path / "here.jsonl", tmp_path / "there.jsonl"
-    subprocess.run([sys.executable, SCRIPT, "pack", tmp_path / "packed", recipe, *options], check=True)
-    run = [sys.executable, SCRIPT, "run", tmp_path / "packed", "--jobs", "2", "--records"]
-    subprocess.run([*run, here], check=True)
-    done = subprocess.run([*run, there], env=bare, capture_output=True, text=True, check=False)
+    subprocess.run([sys.executable, *SCRIPT, "pack", tmp_path / "packed", recipe, *options], cwd=ROOT, check=True)
+    run = [sys.executable, *SCRIPT, "run", tmp_path / "packed", "--jobs", "2", "--records"]
+    subprocess.run([*run, here], cwd=ROOT, check=True)
+    done = subprocess.run([*run, there], cwd=ROOT, env=bare, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     one, other = ledger.read(here), ledger.read(there)
     assert len(one) == 8

@@ -14,10 +14,10 @@ from bayesneg.experiments.watching import DENSITIES
 from bayesneg.reproduction import document, findings, latex, markdown, sheet
 from bayesneg.reproduction.pairwise import pairwise_tests
 from bayesneg.reproduction.published import METRICS, published
-from bayesneg.reproduction.readings import explanation, tried
 from bayesneg.reproduction.reproduce import READINGS, TABLES, recipe_of
 from bayesneg.reproduction.studies import Beside, Line, Study
 from bayesneg.runs.record import RunRecord
+from benchmarks.pages.readings import explanation, tried
 
 INTERVAL = Estimate(0.40, 0.39, 0.41, "seeds", 3)
 

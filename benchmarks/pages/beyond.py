@@ -1,0 +1,364 @@
+"""docs/beyond.md and its figures from the records in results/beyond/ alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bayesneg.evaluation.statistics import mean_interval
+from bayesneg.experiments.datasets import FOLDS
+from bayesneg.report import canvas
+from bayesneg.report.names import number, signed
+from bayesneg.report.plots import look
+from bayesneg.reproduction.markdown import grid, short
+from bayesneg.reproduction.studies import DATASETS, MODELS
+from bayesneg.runs.ledger import Entry
+from bayesneg.runs.record import RunRecord
+from benchmarks.pages.beyond_study import Against, Part, Study, best_published, over_users, studies
+from benchmarks.pages.publish import HOME, keep, keep_pictures
+from benchmarks.studies.beyond import CURVE, RANDOM_SAME_MODEL, SAME_MODEL, final, sizes, studied, written
+from benchmarks.studies.choosing import MAIN, Setting, Tried, UnsettledError, chosen, setting_of, tried
+from benchmarks.studies.plans import Plan, plan_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PAGE: Final = HOME / "docs" / "beyond.md"
+IMAGES: Final = HOME / "docs" / "images" / "beyond"
+SHOWN: Final = ("ndcg@5", "ndcg@10", "ndcg@20", "precision@20", "recall@20")
+
+
+def publish(*, check: bool) -> None:
+    found = studies()
+    keep_pictures(IMAGES, partial(draw, found), check=check)
+    keep(PAGE, page(found), check=check)
+
+
+def page(found: Sequence[Study]) -> str:
+    parts = [
+        "# Beyond the paper",
+        "Written by `python -m benchmarks.pages` from the records in `benchmarks/results/beyond/`; `--check` "
+        "tells whether it is current. `python -m benchmarks.studies.beyond` makes the records. Settings and epoch are "
+        "chosen in splits that have no test labels in them. Test labels stand in the tables of the final runs, of "
+        "other test parts, of more candidates and of less data, and choose nothing. If settings or validation tenths "
+        "were added after final runs of another choice had been made, those runs stay in the table as chosen before. "
+        "`ensemble_size` are models that learn side by side and score by their mean ([models.md](models.md)). "
+        "The final runs "
+        "of MovieLens-100K with MF were made again after the topmost pool of the learned prior's calibration curve, "
+        "once as small as one pair, had got the size of the others; other runs of learned priors are from before.",
+    ]
+    parts += overview(found)
+    for study in found:
+        parts += [f"## {title(study)}", *sections(study)]
+    return "\n\n".join(parts) + "\n"
+
+
+def overview(found: Sequence[Study]) -> list[str]:
+    """What validation chose in every study, beside EASE and the best row of the paper."""
+    lines = []
+    for study in found:
+        own = [] if study.choice is None else study.of(final(*_of(study), study.choice)[0])
+        ease = study.ease(study.dataset)
+        if study.choice is None or not own or study.choice.l2 not in ease:
+            continue
+        solved, papers = ease[study.choice.l2], max(best_published(study.dataset).values())
+        against = Against((own, solved))
+        values = [papers or None, study.als.final[MAIN] if study.als else None, solved.final[MAIN]]
+        numbers = [estimate(own, MAIN), *("" if value is None else number(value, 4) for value in values)]
+        *_, gap, verdict = _over_parts(every) if (every := list(chain(*study.deals().values()))) else ("", "")
+        others = f"{verdict}, {gap}" if verdict else ""
+        lines.append([title(study), str(len(own)), *numbers, against.gap, against.verdict, others])
+    head = ["", "seeds", "BNS, learned prior", "best of the paper", "ALS", "EASE"]
+    head += ["difference from EASE, over users", "against EASE", "on other test parts"]
+    told = "NDCG@20 of what validation chose; ALS and EASE with the settings that validation chose."
+    return [told, grid([head, ["---", *("---:" for _ in head[1:])], *lines])] if lines else []
+
+
+def title(study: Study) -> str:
+    return f"{DATASETS.get(study.dataset, study.dataset)}, {MODELS[study.model]}"
+
+
+def sections(study: Study) -> list[str]:
+    contest = study.contest
+    settings = "every setting" if len(contest.settings) > 1 else "the one setting tried"
+    tenths = f"{settings} on {_tenths(contest.n_first)}"
+    if contest.n_all > contest.n_first:
+        tenths += f", the best four, and EASE, on {_tenths(contest.n_all)}"
+    try:
+        setting, epoch, l2 = chosen(study.found, contest)
+        tried_l2 = [one["l2"] for one in contest.ease]
+        ends = {min(tried_l2): ", the lowest tried", max(tried_l2): ", the highest tried"}
+        last = ", the last of the search" if epoch == contest.epochs else ""
+        said = (
+            f"Chosen on validation, {tenths}: {text_of(setting)}; epoch {epoch}{last}; "
+            f"EASE with l2 = {l2:g}{ends.get(l2, '')}. {plan_of(*_of(study)).why}"
+        ).rstrip()
+    except UnsettledError as reason:
+        said = f"Nothing is chosen yet, {reason}."
+    others = (final_runs, other_test_parts, more_candidates, less_data, search)
+    return [said, *(text for section in others for text in section(study))]
+
+
+def _tenths(n: int) -> str:
+    return "one random tenth of the training part" if n == 1 else f"{n} random tenths"
+
+
+def text_of(setting: Setting) -> str:
+    return written({**setting[0], **setting[1]})
+
+
+def final_runs(study: Study) -> list[str]:
+    """Everything that was judged on test labels but the curve, the chosen setting first."""
+    rows = {} if study.choice is None else {row.label: study.of(row) for row in final(*_of(study), study.choice)}
+    shown = {id(record) for records in rows.values() for record in records}
+    for entry in study.judged(study.dataset):
+        if id(entry.record) not in shown and not entry.cell["label"].startswith(("learned prior", "the paper's prior")):
+            rows.setdefault(_name(entry), []).append(entry.record)
+    rows = {label: records for label, records in rows.items() if records}
+    if not rows:
+        return ["The final runs are not there yet: `python -m benchmarks.studies.beyond final`."]
+    own = rows.pop(final(*_of(study), study.choice)[0].label, []) if study.choice else []
+    ordered = sorted(rows.items(), key=lambda row: -_mean(row[1]))
+    head = ["", "seeds", "epochs", *map(short, SHOWN)]
+    lines = [
+        [label, str(len(records)), str(records[0].epochs[-1]["epoch"]), *(estimate(records, key) for key in SHOWN)]
+        for label, records in ([("**chosen on validation**", own)] if own else []) + ordered
+    ]
+    parts = ["### Final runs", grid([head, ["---", *("---:" for _ in head[1:])], *lines])]
+    if study.choice is None or not own:
+        return [*parts, "The final runs of the choice are not there yet: `python -m benchmarks.studies.beyond final`."]
+    same = (SAME_MODEL, RANDOM_SAME_MODEL)
+    beside: dict[str, list[RunRecord]] = {label: rows[label] for label in same if label in rows}
+    if study.als:
+        beside["ALS"] = [study.als]
+    looks = (
+        f"{study.n_looks} choices have been judged on this test part so far, this one last; no interval is corrected "
+        "for that."
+    )
+    return [
+        *parts,
+        against_ease(own, study.ease(study.dataset), plan_of(*_of(study)), study.choice.l2),
+        *[f"NDCG@20 minus that of {label}: {over_users(own, runs)} over users." for label, runs in beside.items()],
+        *([looks] if study.n_looks > 1 else []),
+        *against_paper(own, study),
+    ]
+
+
+def _of(study: Study) -> tuple[str, str]:
+    return study.dataset, study.model
+
+
+def _name(entry: Entry) -> str:
+    """Of a row that is not one of the present final runs."""
+    label, settings = str(entry.cell["label"]), entry.cell["model_settings"]
+    if entry.cell["model"] == "ease":
+        return f"EASE, l2 = {settings['l2']:g}"
+    if not entry.cell["sampler"]:
+        return f"{label.upper()}, {written(settings)}" if settings else label
+    before = "chosen before" if label == "chosen on validation" else f"{label}, before"
+    return f"{before}: {text_of(setting_of(entry))}, epoch {entry.cell['epochs']}"
+
+
+def _mean(records: Sequence[RunRecord]) -> float:
+    return float(np.mean([record.final[MAIN] or 0.0 for record in records]))
+
+
+def estimate(records: Sequence[RunRecord], key: str) -> str:
+    values = np.array([record.final[key] for record in records], dtype=np.float64)
+    if len(values) == 1:
+        return number(float(values[0]), 4)
+    low, high = mean_interval(values)
+    return f"{number(float(values.mean()), 4)} ± {number((high - low) / 2, 4)}"
+
+
+def against_ease(own: Sequence[RunRecord], ease: Mapping[float, RunRecord], plan: Plan, by_validation: float) -> str:
+    """Against the EASE that validation chose, and the best there could have been; EASE has no seed."""
+    named = {by_validation: "chosen on validation"} if by_validation in ease else {}
+    if len(plan.l2) > 1 and set(plan.l2) <= set(ease):
+        best = max(ease, key=lambda l2: ease[l2].final[MAIN] or 0.0)
+        named[best] = ", and ".join([*([named[best]] if best in named else []), "the best on the test labels"])
+    texts = []
+    for l2, why in named.items():
+        against = Against((own, ease[l2]))
+        texts.append(
+            f"NDCG@20 minus that of EASE with l2 = {l2:g} ({why}): {against.gap} with its 95% interval over users, "
+            f"{signed(against.seeds[0], 4)} to {signed(against.seeds[1], 4)} over seeds: **{against.verdict}**."
+        )
+    return " ".join(texts) or "EASE is not measured yet: `python -m benchmarks.studies.beyond final`."
+
+
+def against_paper(own: Sequence[RunRecord], study: Study) -> list[str]:
+    best = best_published(study.dataset)
+    if not all(best.values()):
+        return []
+    low, _ = mean_interval(np.array([run.final[MAIN] for run in own], dtype=np.float64))
+    texts = [
+        f"{number(value, 4)} ({MODELS[model]}): {'above' if low > value else 'not clearly above'}"
+        for model, value in best.items()
+    ]
+    return [
+        f"The paper's best NDCG@20 on this data: {'; '.join(texts)} (interval over seeds). Its BNS is trained for "
+        f"{study.contest.epochs} epochs here; [reproduction.md](reproduction.md) has its rows, trained as it says."
+    ]
+
+
+def other_test_parts(study: Study) -> list[str]:
+    """With every pair of the dataset tested once in each deal."""
+    deals = study.deals()
+    if study.choice is None or not deals:
+        return []
+    lines = [[f"deal {place}", *_over_parts(parts)] for place, parts in deals.items()]
+    every = list(chain(*deals.values()))
+    if len(lines) > 1:
+        lines.append([f"all {len(lines)}", *_over_parts(every)])
+    head = ["pairs", "BNS, learned prior", f"EASE, l2 = {study.choice.l2:g}", "difference, over users", "against EASE"]
+    return [
+        "### Other test parts",
+        f"All pairs of the dataset dealt into {FOLDS} parts, user by user, each tested once after training on the "
+        f"others; {len(every[0][0])} seeds. NDCG@20, the mean over the parts, of the setting, the epoch and the l2 "
+        "that were chosen above, where most of the pairs tested here were in training or validation: this tells how "
+        "much of the difference is that one test part's, and chooses nothing. It is not blind, and leans towards "
+        f"BNS: that was the best of {len(study.contest.settings)} settings there, EASE of "
+        f"{len(study.contest.ease)} values of l2.",
+        grid([head, ["---", *("---:" for _ in head[1:])], *lines]),
+    ]
+
+
+def _over_parts(parts: Sequence[Part]) -> list[str]:
+    against = Against(*parts)
+    own, ease = ([_mean(runs) for runs, _ in parts], [_mean([record]) for _, record in parts])
+    return [*(number(float(np.mean(values)), 4) for values in (own, ease)), against.gap, against.verdict]
+
+
+def more_candidates(study: Study) -> list[str]:
+    found = study.curves()
+    if not found:
+        return []
+    lines = [[prior, *(estimate(own[m], MAIN) if m in own else "" for m in CURVE)] for prior, own in found.items()]
+    counts = sorted({len(records) for own in found.values() for records in own.values()})
+    return [
+        "### More candidates",
+        f"NDCG@20 of {told_of(study)}, and of the paper's prior and likelihood with the same λ and the same model; "
+        f"{' or '.join(map(str, counts))} seeds.",
+        grid([["", *(f"m = {m}" for m in CURVE)], ["---", *("---:" for _ in CURVE)], *lines]),
+        f"![NDCG@20 against the number of candidates, for both priors](images/beyond/{study.name}.svg)",
+    ]
+
+
+def told_of(study: Study) -> str:
+    """What the curve and the sizes were trained with."""
+    plan = plan_of(*_of(study))
+    if plan.studied is None:
+        return "the chosen setting, at the chosen epoch"
+    setting, epochs = plan.studied
+    return f"{text_of(plan.completed(setting))}, at epoch {epochs}"
+
+
+def less_data(study: Study) -> list[str]:
+    """One setting and EASE with less and less data."""
+    own = studied(*_of(study), study.choice)
+    if own is None:
+        return []
+    lines, counts = [], set()
+    for percent, one in sizes(*_of(study), *own).items():
+        runs, ease = study.of(one), study.ease(one.dataset)
+        if not runs or not ease:
+            continue
+        best = max(ease, key=lambda l2: ease[l2].final[MAIN] or 0.0)
+        against = Against((runs, ease[best]))
+        solved = f"{number(ease[best].final[MAIN], 4)} (l2 = {best:g})"
+        values = [estimate(runs, MAIN), solved, against.gap, against.verdict]
+        counts.add(len(runs))
+        lines.append([f"{percent}%", f"{runs[0].data['n_train']:,}", *values])
+    if not lines:
+        return []
+    n_seeds = " or ".join(map(str, sorted(counts)))
+    head = ["training part", "pairs", "BNS, learned prior", "EASE, best l2 on test", "difference, over users", ""]
+    return [
+        "### Less data",
+        f"NDCG@20 on the whole test part of {told_of(study)}, after training on a random share of the training part, "
+        f"{n_seeds} seeds; the rest of it is not recommended either. Only EASE is fitted to the size: it has the l2 "
+        "that is best on the test labels of each row.",
+        grid([head, ["---", *("---:" for _ in head[1:])], *lines]),
+    ]
+
+
+def search(study: Study) -> list[str]:
+    """The settings judged on the most tenths first: on one alone a setting may be lucky."""
+    length = study.contest.epochs
+    start = next((one for one in tried(study.found) if (one.setting, one.epochs) == (study.start, length)), None)
+    lines, lower = [], []
+    for kind in ("", "ease", "als"):
+        for one in sorted(tried(study.found, kind=kind), key=lambda one: (-len(one.runs), -one.best[0])):
+            value, epoch = one.best
+            is_papers = not kind and "prior" not in one.setting[0]
+            text = text_of(one.setting)
+            name = "the paper's BNS" if is_papers else f"{kind.upper()}, {text}" if kind else text
+            if not (is_papers or _is_of_contest(study, kind, one)):
+                name += " (not of the contest)"
+            gap = None if start is None or one.setting == study.start else gain(one, start)
+            shown = "" if gap is None else signed(gap, 4)
+            at = "" if kind else f"{epoch} (the last)" if epoch == one.epochs else str(epoch)
+            n_runs = sum(map(len, one.runs.values()))
+            lines.append([name, str(len(one.runs)), str(n_runs), number(value, 4), shown, at])
+            if gap is not None and gap < 0 and not kind:
+                n_common = len([view for view in one.runs if start and view in start.runs])
+                what = name if is_papers else changed(one.setting, study.start)
+                lower.append((gap, f"{what}: {shown} ({n_common})"))
+    head = ["setting", "tenths", "runs", "NDCG@20 on validation", "gain", "best epoch"]
+    table = grid([head, ["---", *("---:" for _ in head[1:])], *lines])
+    told = (
+        f"Gain: over {text_of(study.start)}, on the tenths that both were judged on, one seed, each at its best epoch. "
+        "What is not of the contest was tried beside it, or waits for final runs, and has no say in the choice."
+    )
+    parts = [f"<details><summary>What was tried on validation</summary>\n\n{told}\n\n{table}\n\n</details>"]
+    if lower:
+        listed = "; ".join(text for _, text in sorted(lower))
+        parts.insert(0, f"Lower on validation than {text_of(study.start)} (by how much, on how many tenths): {listed}.")
+    return parts
+
+
+def _is_of_contest(study: Study, kind: str, one: Tried) -> bool:
+    """Whether the plan of today names it."""
+    if kind:
+        return one.setting[1] in (study.contest.ease if kind == "ease" else plan_of(*_of(study)).als)
+    return one.setting in study.contest.settings and one.epochs == study.contest.epochs
+
+
+def gain(one: Tried, start: Tried) -> float | None:
+    """By how much a setting is better than another on the tenths that both were judged on, each at its best epoch."""
+    both = [view for view in one.runs if view in start.runs]
+    return one.with_one_seed().on(both)[0] - start.with_one_seed().on(both)[0] if both else None
+
+
+def changed(setting: Setting, start: Setting) -> str:
+    """What a setting has that the other has not."""
+    own, other = setting[0] | setting[1], start[0] | start[1]
+    return written({key: value for key, value in own.items() if other.get(key) != value})
+
+
+def draw(found: Sequence[Study], folder: Path) -> None:
+    """The curves, as SVG."""
+    for study in found:
+        if rows := study.curves():
+            text = canvas.svg(partial(draw_curves, rows), study.name)
+            (folder / f"{study.name}.svg").write_text(text + "\n", encoding="utf-8")
+
+
+def draw_curves(rows: Mapping[str, Mapping[int, Sequence[RunRecord]]], axes: Axes) -> None:
+    for place, (prior, own) in enumerate(rows.items()):
+        candidates = sorted(own)
+        values = [np.array([record.final[MAIN] for record in own[m]], dtype=np.float64) for m in candidates]
+        spread = [np.diff(mean_interval(found))[0] / 2 if len(found) > 1 else 0.0 for found in values]
+        axes.errorbar(candidates, [found.mean() for found in values], spread, label=prior, capsize=3, **look(place))
+    axes.set_xscale("log")
+    axes.set_xticks(CURVE, [str(m) for m in CURVE])
+    axes.minorticks_off()
+    axes.set_xlabel("candidates m")
+    axes.set_ylabel("NDCG@20")
+    axes.legend(frameon=False)

@@ -1,0 +1,1 @@
+"""Studies over many runs, whose records are archived in ``results/``."""
