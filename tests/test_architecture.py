@@ -4,87 +4,51 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
+import tomllib
+from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parent.parent / "src" / "bayesneg"
-# each room and the rooms it may import; errors and seeding are open to all
-MAY_IMPORT = {
-    "kernels": set(),
-    "progress": set(),
-    "data": {"kernels"},
-    "interfaces": {"data", "kernels"},
-    "linear": {"data", "kernels"},
-    "samplers": {"interfaces", "data", "kernels", "linear"},
-    "models": {"interfaces", "data", "kernels", "linear"},
-    "evaluation": {"interfaces", "data", "kernels"},
-    "runs": {"interfaces", "data", "models", "evaluation"},
-    "training": {"interfaces", "data", "evaluation", "models", "progress", "runs"},
-    "config": {"interfaces", "data", "models", "samplers"},
-    "report": {"runs", "evaluation"},
-    "experiments": {
-        "interfaces",
-        "data",
-        "kernels",
-        "models",
-        "samplers",
-        "evaluation",
-        "progress",
-        "runs",
-        "training",
-        "config",
-    },
-    "tuning": {
-        "interfaces",
-        "data",
-        "models",
-        "samplers",
-        "evaluation",
-        "progress",
-        "runs",
-        "training",
-        "config",
-        "experiments",
-    },
-    "reproduction": {"kernels", "models", "evaluation", "config", "experiments", "report", "runs"},
-    "cli": {
-        "config",
-        "data",
-        "evaluation",
-        "experiments",
-        "progress",
-        "report",
-        "reproduction",
-        "runs",
-        "training",
-        "tuning",
-    },
-    "__main__": {"cli"},
-}
+HOME = Path(__file__).parent.parent
+SOURCE = HOME / "src" / "bayesneg"
+PAGE = (HOME / "docs" / "architecture.md").read_text(encoding="utf-8")
 OPEN = {"errors", "seeding", "checks"}
+
+
+def rooms(cell: str) -> set[str]:
+    return {name.strip(" `") for name in cell.split(",")} - {"–", ""}
+
+
+# the page has each room and the rooms it may import, and each heavy library and the rooms that may use it
+MAY_IMPORT = {
+    room: rooms(allowed) for room, allowed in re.findall(r"^\| `(\w+)` \| (.*) \|$", PAGE, flags=re.MULTILINE)
+}
 HOMES = {
-    "numba": {"data", "evaluation", "kernels", "linear"},
-    "torch": {"kernels", "linear", "models"},
-    "triton": {"kernels"},
-    "matplotlib": {"report"},
-    "optuna": {"tuning"},
-    "typer": {"cli"},
-    "pydantic": {"config", "experiments"},
+    name: rooms(homes)
+    for name, homes in re.findall(r"^\| (?:\*[\w, ]+:\* )?(\w+) \| .* \| (.*) \|$", PAGE, flags=re.MULTILINE)
+    if name != "library" and homes != "everywhere"
 }
 
 
-def imports(path: Path, *, typing_too: bool = False) -> set[str]:
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def imports(path: Path) -> frozenset[str]:
     """Modules that a file imports, those for type checking only left out."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     skipped: set[ast.AST] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and not typing_too:
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             skipped.update(ast.walk(node))
     found = set()
-    for node in ast.walk(tree):
+    for node in ast.walk(parsed(path)):
         if node in skipped:
             continue
         if isinstance(node, ast.Import):
@@ -92,7 +56,7 @@ def imports(path: Path, *, typing_too: bool = False) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             found.add(node.module)
             found.update(f"{node.module}.{alias.name}" for alias in node.names if node.module == "bayesneg")
-    return found
+    return frozenset(found)
 
 
 def room_of(path: Path) -> str:
@@ -102,12 +66,21 @@ def room_of(path: Path) -> str:
 FILES = [path for path in SOURCE.rglob("*.py") if room_of(path) not in ("__init__",)]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_point_one_way(path):
-    room = room_of(path)
-    allowed = {"errors"} if room in OPEN else MAY_IMPORT[room] | OPEN | {room, "__version__"}
-    own = {name.split(".")[1] for name in imports(path) if name.startswith("bayesneg.")}
-    assert own <= allowed, f"{room} may not import {sorted(own - allowed)}"
+def test_imports_point_one_way():
+    wrong = []
+    for path in FILES:
+        room = room_of(path)
+        allowed = {"errors"} if room in OPEN else MAY_IMPORT.get(room, {"cli"}) | OPEN | {room, "__version__"}
+        used = {name.split(".")[1] for name in imports(path) if name.startswith("bayesneg.")}
+        wrong += [f"{path.relative_to(SOURCE)} may not import {name}" for name in sorted(used - allowed)]
+    assert not wrong
+
+
+def test_the_page_names_every_room():
+    assert {room_of(path) for path in FILES} - OPEN - {"__main__"} == set(MAY_IMPORT)
+    declared = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    names = {re.match(r"[\w-]+", line)[0] for line in declared}
+    assert {name for name in names if not re.search(rf"^\| {name} \|", PAGE, flags=re.MULTILINE)} == set()
 
 
 @pytest.mark.parametrize("library", HOMES)
@@ -123,9 +96,58 @@ def test_nothing_unsafe_is_loaded():
         )
 
 
+def python_files(folder: str) -> list[Path]:
+    return sorted((HOME / folder).rglob("*.py"))
+
+
 def test_files_can_be_read_in_one_sitting():
-    long = {str(path.relative_to(SOURCE)): len(path.read_text().splitlines()) for path in FILES}
-    assert not {name for name, lines in long.items() if lines > 350}
+    long = {str(path.relative_to(SOURCE)): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
+    assert not {name: lines for name, lines in long.items() if lines > 350}
+
+
+@pytest.mark.xfail(reason="the move into rooms is under way", strict=False)
+@pytest.mark.parametrize("folder", ["src", "benchmarks", "tests"])
+def test_a_folder_holds_about_a_dozen_files(folder):
+    sizes = Counter(str(path.parent.relative_to(HOME)) for path in python_files(folder) if path.name != "__init__.py")
+    assert not {name: size for name, size in sizes.items() if size > 13}
+
+
+@pytest.mark.xfail(reason="the move into rooms is under way", strict=False)
+def test_a_class_name_has_one_meaning():
+    found = Counter(
+        node.name for path in python_files("src") for node in ast.walk(parsed(path)) if isinstance(node, ast.ClassDef)
+    )
+    assert not {name for name, times in found.items() if times > 1}
+
+
+def test_a_module_name_has_one_meaning():
+    """The executions of the kernels mirror each other: a name there is one idea."""
+    execution = re.compile(r"kernels/(reference|numba|torch)/")
+    found = Counter(execution.sub("kernels/", str(path.relative_to(SOURCE))) for path in python_files("src"))
+    names = Counter(Path(name).name for name in found if not name.endswith("__init__.py"))
+    assert not {name for name, times in names.items() if times > 2}
+
+
+# where an attribute is looked up by its name on purpose
+BY_NAME = {
+    "__init__.py",  # public names, imported when they are first asked for
+}
+
+
+@pytest.mark.xfail(reason="the move into rooms is under way", strict=False)
+def test_attributes_are_declared_not_probed():
+    """``getattr(value, field.name)`` is fine; ``hasattr``, or a default, says that a protocol is missing."""
+    found = []
+    for path in FILES:
+        for node in ast.walk(parsed(path)):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                continue
+            probes = node.func.id == "hasattr" or (
+                node.func.id == "getattr" and (len(node.args) == 3 or isinstance(node.args[1], ast.Constant))
+            )
+            if probes and str(path.relative_to(SOURCE)) not in BY_NAME:
+                found.append(f"{path.relative_to(SOURCE)}:{node.lineno} {ast.unparse(node)}")
+    assert not found
 
 
 def python(code: str, **environment: str) -> str:
