@@ -13,7 +13,7 @@ import polars as pl
 
 from bayesneg.data.readers.columns import Columns
 from bayesneg.data.readers.faults import raise_first_fault
-from bayesneg.data.readers.pairs import USER, Pairs, one_row_each
+from bayesneg.data.readers.pairs import USER, Pairs, nothing_left, one_row_each
 from bayesneg.data.readers.sniffing import Layout, sniff
 from bayesneg.data.readers.values import as_ids, as_times, typed
 from bayesneg.errors import DataError, InputError
@@ -88,6 +88,8 @@ def _collected_lossy(layout: Layout, min_rating: float | None) -> pl.DataFrame:
     """Once the columns in use are known to be fine, others may hold what they like (film titles in Latin-1)."""
     try:
         return typed(*_chosen(_fields(layout, "utf8-lossy"), layout, min_rating))
+    except pl.exceptions.NoDataError as error:  # polars before 2.0, for a file with a header alone
+        raise nothing_left(str(layout.path), 0) from error
     except pl.exceptions.PolarsError as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"{layout.path}: this cannot be read as a table; {reason}") from error

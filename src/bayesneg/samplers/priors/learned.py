@@ -146,7 +146,7 @@ class ScoredPrior(Prior):
         if self.rows is not None:
             self._fill(self.rows, users)
             return self.rows.probabilities[users, items].astype(np.float64)
-        scores = self.model.pairs(self.train, users.ravel(), items.ravel())
+        scores = self.model.pairs(self.train, users.flatten(), items.flatten())
         return self.curve(scores).astype(np.float32).astype(np.float64).reshape(users.shape)
 
     def _fill(self, rows: _Rows, users: np.ndarray) -> None:
