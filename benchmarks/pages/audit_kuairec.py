@@ -1,4 +1,4 @@
-"""docs/audit-kuairec.md and its figures, from results/audit_kuairec.jsonl alone."""
+"""docs/audit-kuairec.md and its figures, from results/audit_kuairec.parquet alone."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from bayesneg.report.names import NOTHING, joined, number
 from bayesneg.report.runs import Group
 from bayesneg.report.summary import final_estimate
 from bayesneg.reproduction.markdown import grid
-from bayesneg.runs import ledger
 from bayesneg.runs.record import is_number
+from benchmarks import archive
 from benchmarks.pages.publish import HOME, keep, keep_pictures
 
-RECORDS: Final = HOME / "benchmarks" / "results" / "audit_kuairec.jsonl"
+RECORDS: Final = HOME / "benchmarks" / "results" / "audit_kuairec.parquet"
 PAGE: Final = HOME / "docs" / "audit-kuairec.md"
 IMAGES: Final = HOME / "docs" / "images" / "audit"
 FEWEST: Final = 30  # beliefs that a bin needs to be shown
 
 
 def publish(*, check: bool) -> None:
-    found = audited([entry.record for entry in ledger.read(RECORDS).values()])
+    found = audited([entry.record for entry in archive.read(RECORDS).values()])
     keep_pictures(IMAGES, partial(draw, found), check=check)
     keep(PAGE, document(found), check=check)
 
@@ -47,7 +47,7 @@ def document(found: Sequence[Study]) -> str:
     """The whole page."""
     parts = [
         "# Which sampler picks what: KuaiRec",
-        "Written by `python -m benchmarks.pages` from `benchmarks/results/audit_kuairec.jsonl`, which "
+        "Written by `python -m benchmarks.pages` from `benchmarks/results/audit_kuairec.parquet`, which "
         "`python -m benchmarks.studies.audit_kuairec` makes; `--check` tells whether it is current. "
         "[audit.md](audit.md) says what is measured and how.",
         _about(found),

@@ -14,9 +14,9 @@ import numpy as np
 from bayesneg.evaluation.statistics import Estimate, mean_interval, paired_difference
 from bayesneg.report.names import signed
 from bayesneg.reproduction.published import published
-from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
+from benchmarks import archive
 from benchmarks.studies.beyond import RESULTS, Row, curve, folds, studied
 from benchmarks.studies.choosing import (
     MAIN,
@@ -121,9 +121,9 @@ class Study:
 
 def studies() -> list[Study]:
     found = []
-    for path in sorted(RESULTS.glob("*.jsonl")):
+    for path in sorted(RESULTS.glob("*.parquet")):
         dataset, _, model = path.stem.rpartition("-")
-        found.append(Study(dataset, model, list(ledger.read(path).values())))
+        found.append(Study(dataset, model, list(archive.read(path).values())))
     return found
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from bayesneg.reproduction.reproduce import DRAWN, THEORY, draw_figure
-from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
+from benchmarks import archive
 from benchmarks.pages.publish import HOME, keep, keep_pictures
 from benchmarks.pages.reproduction_text import chapters, document
 
@@ -19,7 +19,7 @@ IMAGES: Final = HOME / "docs" / "images" / "reproduction"
 
 
 def publish(*, check: bool) -> None:
-    found = ledger.read(sorted(RECORDS.glob("*.jsonl")))
+    found = archive.read(*sorted(RECORDS.glob("*.parquet")))
     keep_pictures(IMAGES, partial(draw, found), check=check)
     pictures = {path.stem: path.relative_to(PAGE.parent).as_posix() for path in IMAGES.glob("*.svg")}
     keep(PAGE, document(found, pictures), check=check)

@@ -1,6 +1,6 @@
 """docs/results.md, and the short table in README.md, from the result files alone.
 
-Every number is read from the records of the reproduction (results/reproduction/ml-100k-mf.jsonl) and from
+Every number is read from the records of the reproduction (results/reproduction/ml-100k-mf.parquet) and from
 results/speed/bench_epoch.json, and where they exist from the result files of LightGCN (lightgcn_speed.py); the
 paper's are those of bayesneg.reproduction.published.
 """
@@ -18,8 +18,8 @@ import numpy as np
 from bayesneg.evaluation.statistics import mean_interval, paired_difference
 from bayesneg.reproduction.published import published
 from bayesneg.reproduction.studies import NEAR
-from bayesneg.runs import ledger
-from benchmarks.machine import read_result
+from benchmarks import archive
+from benchmarks.machine import RESULTS, read_result
 from benchmarks.pages import lightgcn_speed
 from benchmarks.pages.publish import keep
 
@@ -283,7 +283,7 @@ def _how(runs: Sequence[Run], speed: dict[str, Any]) -> list[str]:
 def _measured() -> list[Run]:
     """The runs of every row, one for each seed, at the last epoch."""
     found: dict[tuple[str, int], Run] = {}
-    for entry in ledger.read(HERE / "results" / "reproduction" / "ml-100k-mf.jsonl").values():
+    for entry in archive.read(RESULTS / "reproduction" / "ml-100k-mf.parquet").values():
         cell, record = entry.cell, entry.record
         if cell["view"] != "last" or cell["label"] not in ROWS or cell["model_settings"]:
             continue

@@ -5,7 +5,7 @@
 MF at the paper's settings; of each user's positives 10, 30 or 50% are hidden. Priors that believe in a ratio of hidden
 to observed positives are shown twice: with their default, 0.25, and told the true one. Finished runs are kept in
 runs/audit_kuairec.jsonl and are not repeated when the script is started again, with more seeds or samplers. Writes
-results/audit_kuairec.jsonl, a tenth of the epochs of every run, from which docs/audit-kuairec.md is made.
+results/audit_kuairec.parquet, from which docs/audit-kuairec.md is made.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from bayesneg.experiments.contenders import SamplerLike
 from bayesneg.interfaces import NegativeSampler, Prior
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
+from benchmarks import archive
 from benchmarks.machine import RESULTS, data_folder
 
 SAMPLERS = ",".join((
@@ -36,8 +37,6 @@ SAMPLERS = ",".join((
 ))  # fmt: skip
 TOLD = {"rate": bn.priors.Rate, "learned": bn.priors.Learned}  # priors that can be told how much is hidden
 HIDDEN = (0.1, 0.3, 0.5)
-KEPT_EVERY = 10  # epochs
-LARGE = ("reliability", "candidates_reliability", "deciles")  # kept of the last epoch alone
 
 
 def main() -> None:
@@ -81,24 +80,11 @@ def told_samplers() -> dict[str, Callable[[Split], NegativeSampler]]:
 
 
 def write(records: list[RunRecord]) -> Path:
-    """One line for each run, split by split and sampler by sampler."""
-    path = RESULTS / "audit_kuairec.jsonl"
+    """Archive the runs, split by split and sampler by sampler."""
     first = list(dict.fromkeys((record.dataset, record.label) for record in records))
     ordered = sorted(records, key=lambda record: (first.index((record.dataset, record.label)), record.seed))
-    lines = [Entry(f"{run.dataset}/{run.label}/{run.seed}", {}, _short(run)).to_line() for run in ordered]
-    path.write_text("".join(lines), encoding="utf-8")
-    return path
-
-
-def _short(run: RunRecord) -> RunRecord:
-    """The record without what its tables do not show."""
-    last = run.epochs[-1]["epoch"]
-    chosen = [line for line in run.epochs if line["epoch"] % KEPT_EVERY == 0 or line["epoch"] in (1, last)]
-    epochs = [
-        {key: value for key, value in line.items() if key not in LARGE or line["epoch"] == last} for line in chosen
-    ]
-    final = {key: value for key, value in run.final.items() if key.endswith("@20")}
-    return replace(run, epochs=epochs, final=final, intervals={}, per_user=None)
+    entries = [Entry("", {}, replace(record, per_user=None)) for record in ordered]
+    return archive.write(RESULTS / "audit_kuairec.parquet", entries)
 
 
 if __name__ == "__main__":

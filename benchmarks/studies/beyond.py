@@ -36,11 +36,13 @@ from bayesneg.experiments.cells import Cell, View
 from bayesneg.experiments.datasets import FOLDS, TENTHS, Source, pack
 from bayesneg.experiments.sweep import sweep
 from bayesneg.runs import ledger
-from benchmarks import machine
+from bayesneg.runs.ledger import Entry
+from benchmarks import archive, machine
 from benchmarks.studies.choosing import Choice, Setting, UnsettledError, best_baseline, chosen, finalists
 from benchmarks.studies.plans import PLANS, Settings, plan_of
 
 RESULTS: Final = machine.RESULTS / "beyond"
+RUNS: Final = machine.ROOT / "runs" / "beyond"
 SAME_MODEL: Final = "the paper's BNS with that model"
 RANDOM_SAME_MODEL: Final = "random negatives (m = 1) with that model"
 EVERY: Final = 5  # epochs between two looks at validation
@@ -161,7 +163,7 @@ def planned(part: str, source: Source, dataset: str, model: str, seeds: int | No
     if part == "search":
         als = [cell for view in contest.first for cell in baseline(source, dataset, view, "als", *plan.als)]
         return _on(contest.first, source, model, searched(dataset, model), dataset) + als
-    found = list(ledger.read(records_of(dataset, model)).values())
+    found = list(finished(dataset, model).values())
     if part == "finalists":
         best = [one.setting for one in finalists(found, contest)]
         rows = [row(written(one[0] | one[1]), dataset, model, one, contest.epochs) for one in best]
@@ -195,8 +197,17 @@ def _on(views: Iterable[View], source: Source, model: str, rows: Sequence[Row], 
     ]
 
 
-def records_of(dataset: str, model: str) -> Path:
-    return RESULTS / f"{dataset}-{model}.jsonl"
+def finished(dataset: str, model: str) -> dict[str, Entry]:
+    """What was run, archived or not."""
+    return {**archive.read(archive_of(dataset, model)), **ledger.read(ledger_of(dataset, model))}
+
+
+def archive_of(dataset: str, model: str) -> Path:
+    return RESULTS / f"{dataset}-{model}.parquet"
+
+
+def ledger_of(dataset: str, model: str) -> Path:
+    return RUNS / f"{dataset}-{model}.jsonl"
 
 
 def main() -> None:
@@ -221,7 +232,8 @@ def main() -> None:
         cells = planned(given.part, source, given.dataset, given.model, given.seeds)
     except UnsettledError as reason:
         raise SystemExit(str(reason)) from None
-    failures = sweep(cells, records_of(given.dataset, given.model), source, jobs=given.jobs)
+    known, path = finished(given.dataset, given.model), ledger_of(given.dataset, given.model)
+    failures = sweep([cell for cell in cells if cell.key not in known], path, source, jobs=given.jobs)
     for failure in failures:
         print(f"failed: {failure}", file=sys.stderr)
     raise SystemExit(1 if failures else 0)

@@ -331,7 +331,8 @@ def test_the_search_judges_als_and_the_final_runs_have_the_best_of_it(tmp_path, 
     searched = [cell for cell in beyond.planned("search", world, "ml-100k", "mf", None) if cell.model == "als"]
     assert [cell.model_settings for cell in searched] == [{"dim": 32}, {"dim": 64}]
     assert {cell.view for cell in searched} == {"blind"}
-    path = beyond.records_of("ml-100k", "mf")
+    monkeypatch.setattr(beyond, "RUNS", tmp_path)
+    path = beyond.ledger_of("ml-100k", "mf")
     for judged_als, expected in ([als(0.3, 64)], []), ([als(0.3, 64), als(0.2, 32)], [{"dim": 64}]):
         path.write_text("".join(one.to_line() for one in [*study().found, *judged_als]))
         last = beyond.planned("final", world, "ml-100k", "mf", 1)

@@ -33,7 +33,7 @@ def legend() -> str:
 def about(study: Study) -> str:
     """How many runs stand behind the table, and how many of its numbers are near the paper's."""
     seeds = " or ".join(map(str, study.seeds))
-    epochs = " or ".join(str(n) for n in sorted({len(run.epochs) for run in study.runs}))
+    epochs = " or ".join(str(n) for n in sorted({run.epochs[-1]["epoch"] for run in study.runs}))
     compared = [value for line in study.lines for value in line.compared]
     near = sum(line.n_near for line in study.lines)
     share = f" {near} of {len(compared)} numbers within {NEAR:g} of the paper." if compared else ""
