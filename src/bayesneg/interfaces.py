@@ -161,8 +161,8 @@ class RuleSampler(NegativeSampler):
     def draws(self, batch: Batch) -> Draws:
         """All randomness of the batch, drawn without looking at a score: candidates, priors, uniform numbers."""
 
-    def kept_out(self, draws: Draws, batch: Batch) -> Draws:
-        """The draws without those of training pairs that the sampler keeps from training; :meth:`draws` heeds it."""
+    def without_held_out(self, draws: Draws, batch: Batch) -> Draws:
+        """The draws without candidates for pairs that the sampler holds out from training, as in :meth:`draws`."""
         return draws
 
     @abstractmethod
@@ -184,10 +184,18 @@ class CandidateDraw(Protocol):
 
 
 class FollowsTraining:
-    """A part of a sampler that may learn from the model as it trains; by default it does not."""
+    """A part of a sampler that may learn from the model during training; by default it does not.
 
-    def kept_out(self, draws: Draws, positions: np.ndarray) -> Draws:
-        """The draws without those of training pairs, by their ``positions`` (B,), that are kept from training."""
+    A class that overrides one of these methods declares it by ``follows_training``.
+    """
+
+    @property
+    def follows_training(self) -> bool:
+        """True for a part that changes during training."""
+        return False
+
+    def without_held_out(self, draws: Draws, positions: np.ndarray) -> Draws:
+        """The draws without candidates for held-out training pairs, given the ``positions`` (B,) of the batch."""
         return draws
 
     def end_epoch(self, scorer: Scorer) -> None:
@@ -225,8 +233,8 @@ class Prior(FollowsTraining, ABC):
         return False
 
     @property
-    def weighs_scores(self) -> bool:
-        """True for a prior that has looked at the model's scores, so that the likelihood must not do so again."""
+    def uses_scores(self) -> bool:
+        """True for a prior that depends on the model's scores; a likelihood would count them twice."""
         return False
 
 

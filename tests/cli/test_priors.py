@@ -48,29 +48,29 @@ def test_mistakes_are_told(bayesneg, ratings, setting, error):
     assert error in bayesneg("train", ratings, "--set", setting).error
 
 
-def test_priors_are_judged_on_hidden_training_data(bayesneg, ratings):
+def test_the_calibration_of_priors_on_hidden_training_data(bayesneg, ratings):
     found = bayesneg("priors", ratings, "--priors", "rate,learned:hidden=0.25,rate+flat", "--json").json["priors"]
     assert list(found) == ["rate", "learned (hidden=0.25)", "rate+flat"]
-    assert found["rate"]["observed_rate"] == found["learned (hidden=0.25)"]["observed_rate"] > 0
-    assert {"expected", "observed", "count"} == set(found["rate"]["bins"][0])
+    assert found["rate"]["base_rate"] == found["learned (hidden=0.25)"]["base_rate"] > 0
+    assert {"mean_predicted", "observed_rate", "count"} == set(found["rate"]["bins"][0])
     done = bayesneg("priors", ratings)
     assert (done.code, done.out) == (0, "")
     assert "popularity" in done.err
     assert "skill" in done.err
 
 
-def test_of_a_prior_that_ties_all_pairs_the_top_is_said_to_be_all_of_them(bayesneg, ratings):
+def test_the_top_bin_of_a_constant_prior_holds_all_pairs(bayesneg, ratings):
     (only,) = bayesneg("priors", ratings, "--priors", "flat", "--json").json["priors"]["flat"]["bins"]
     said = bayesneg("priors", ratings, "--priors", "flat").err
-    assert only["expected"] * only["count"] > 0  # all that is expected, not a tenth
-    assert "more or less where many are equally probable, and all of them where all pairs are" in said
+    assert only["mean_predicted"] * only["count"] > 0  # all expected positives, not a tenth
+    assert "all of them where all pairs are equally probable" in said
 
 
-def test_a_prior_of_one_s_own_is_judged(bayesneg, ratings):
+def test_the_calibration_of_a_custom_prior(bayesneg, ratings):
     (ratings.parent / "my.py").write_text("def tenth(users, items):\n    return 0.1 + 0.0 * items\n")
     found = bayesneg("priors", ratings, "--priors", "my.py:tenth,my.py:tenth:strength=2", "--json").json["priors"]
-    assert found["my.py:tenth"]["expected_rate"] == pytest.approx(0.1)
-    assert found["my.py:tenth (strength=2)"]["expected_rate"] == pytest.approx(0.2 / 1.1)
+    assert found["my.py:tenth"]["predicted_rate"] == pytest.approx(0.1)
+    assert found["my.py:tenth (strength=2)"]["predicted_rate"] == pytest.approx(0.2 / 1.1)
 
 
 @pytest.mark.parametrize(
@@ -81,30 +81,31 @@ def test_a_prior_of_one_s_own_is_judged(bayesneg, ratings):
         (("--priors", "rate:strenght=2"), "did you mean strength"),
         (("--priors", "learned:prior=rate"), "the prior stands before the colon; drop prior=rate"),
         (("--priors", "rate,flat,rate"), "--priors has rate twice"),
-        (("--priors", "learned,oracle"), "Oracle looks at test labels"),
+        (("--priors", "learned,oracle"), "Oracle uses test labels"),
         (("--share", 0), "share must be a number above 0"),
     ],
 )
-def test_mistakes_in_judging_are_told(bayesneg, ratings, options, error):
+def test_wrong_options_of_priors_are_named(bayesneg, ratings, options, error):
     assert error in bayesneg("priors", ratings, *options).error
 
 
-def test_the_self_estimated_prior_is_judged_after_a_model_has_trained_with_it(bayesneg, ratings, monkeypatch):
+def test_the_self_estimated_prior_is_evaluated_after_training(bayesneg, ratings, monkeypatch):
     found = bayesneg("priors", ratings, "--priors", "flat,self:hidden=0.25", "--json").json["priors"]
     assert found["self (hidden=0.25)"]["skill"] > found["flat"]["skill"]
     assert len(found["self (hidden=0.25)"]["bins"]) > 1
-    monkeypatch.setattr("bayesneg.experiments.prior_calibration.EPOCHS", 0)
-    untrained = bayesneg("priors", ratings, "--priors", "self:hidden=0.25", "--json").json["priors"]
-    assert untrained["self (hidden=0.25)"]["brier"] != found["self (hidden=0.25)"]["brier"]
+    monkeypatch.setattr("bayesneg.experiments.prior_calibration.EPOCHS", 1)
+    hardly_trained = bayesneg("priors", ratings, "--priors", "self:hidden=0.25", "--json").json["priors"]
+    assert hardly_trained["self (hidden=0.25)"]["brier"] != found["self (hidden=0.25)"]["brier"]
 
 
-def test_a_prior_of_ones_own_that_follows_training_is_judged_after_it(bayesneg, ratings, tmp_path):
+def test_a_custom_prior_that_follows_training_is_evaluated_after_it(bayesneg, ratings, tmp_path):
     own = tmp_path / "own.py"
     own.write_text(
         "import numpy as np\n"
         "import bayesneg as bn\n"
         "class Later(bn.Prior):\n"
         "    epochs = 0\n"
+        "    follows_training = True\n"
         "    def end_epoch(self, scorer):\n"
         "        self.epochs += 1\n"
         "    def probability(self, users, items):\n"
@@ -112,7 +113,7 @@ def test_a_prior_of_ones_own_that_follows_training_is_judged_after_it(bayesneg, 
         encoding="utf-8",
     )
     found = bayesneg("priors", ratings, "--priors", f"{own}:Later", "--json").json["priors"][f"{own}:Later"]
-    assert found["expected_rate"] == pytest.approx(0.3)
+    assert found["predicted_rate"] == pytest.approx(0.3)
 
 
 def test_a_file_of_rejected_pairs_may_not_hold_what_is_kept_back(bayesneg, ratings):

@@ -86,10 +86,10 @@ def test_a_fitted_prior_is_taken_as_it_is(prior):
 
 
 def test_its_calibration_can_be_asked_for(prior):
-    found = bn.priors.calibration_of(prior, TRAIN, bins=5)
+    found = bn.priors.calibration(prior, TRAIN, bins=5)
     assert found.count.sum() == pytest.approx(70 * 50 - round(0.8 * len(TRAIN)), rel=1e-6)
-    assert np.average(found.observed, weights=found.count) == pytest.approx(found.observed_rate)
-    assert np.average(found.expected, weights=found.count) == pytest.approx(found.expected_rate)
+    assert np.average(found.observed_rate, weights=found.count) == pytest.approx(found.base_rate)
+    assert np.average(found.mean_predicted, weights=found.count) == pytest.approx(found.predicted_rate)
 
 
 def test_its_settings_can_be_recorded(prior):

@@ -1,4 +1,4 @@
-"""A sampler's belief is the unbias its own choices are made by."""
+"""``unbias`` of a sampler is the posterior that its choices are made by."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bayesneg.kernels.reference import choices as reference
 from bayesneg.seeding import stream
 from worlds import batch_of, exact_scorer, fixed_scorer, interactions, random_interactions
 
-WEIGHING = {
+POSTERIOR = {
     "bns": bn.BNS(),
     "bns with F over all items": bn.BNS(cdf_over="all"),
     "bns with a function": bn.BNS(prior=lambda users, items: (items + users) % 7 / 10),
@@ -38,29 +38,29 @@ def test_unbias_by_hand():
     np.testing.assert_allclose(sampler.unbias(batch, items), (1 - F) * (1 - p) / (1 - F - p + 2 * F * p))
 
 
-@pytest.mark.parametrize("name", WEIGHING)
-def test_the_pick_follows_from_the_belief(name):
-    """The candidate that the rule picks is the one that its belief, put into the rule, would pick."""
-    train, scorer, sampler = world(WEIGHING[name])
+@pytest.mark.parametrize("name", POSTERIOR)
+def test_the_choice_follows_from_the_posterior(name):
+    """The candidate that the rule chooses is the one with the best criterion by the posterior."""
+    train, scorer, sampler = world(POSTERIOR[name])
     batches = [batch_of(train, scorer, stream(0, "draws"), epoch=2) for _ in range(2)]
     picks = sampler.sample(batches[0])
     drawn = sampler.draws(batches[1])
-    believed = sampler.unbias(batches[1], np.maximum(drawn.candidates, 0))
+    posterior = sampler.unbias(batches[1], np.maximum(drawn.candidates, 0))
     infos = reference.info(batches[1].score_positives()[:, None], batches[1].score(np.maximum(drawn.candidates, 0)))
     for b, size in enumerate(drawn.sizes):
-        own = believed[b, :size] if name != "posterior" else None
-        chosen = np.argmax(believed[b, :size]) if own is None else np.argmin(reference.risk(infos[b, :size], own, 5.0))
+        own = posterior[b, :size] if name != "posterior" else None
+        chosen = np.argmax(posterior[b, :size]) if own is None else np.argmin(reference.risk(infos[b, :size], own, 5.0))
         assert picks[b] == drawn.candidates[b, chosen]
 
 
-def test_a_warm_start_believes_nothing_before_its_second_sampler():
-    train, scorer, sampler = world(WEIGHING["bns after rns"])
+def test_a_warm_start_has_no_posterior_during_the_warm_up():
+    train, scorer, sampler = world(POSTERIOR["bns after rns"])
     items = np.zeros((len(train), 1), dtype=np.int64)
     assert sampler.unbias(batch_of(train, scorer, stream(0, "draws"), epoch=1), items) is None
 
 
 @pytest.mark.parametrize("sampler", [bn.RNS(), bn.PNS(), bn.DNS(), bn.SRNS(), bn.AOBPR()], ids=repr)
-def test_samplers_that_weigh_no_probability_believe_nothing(sampler):
+def test_samplers_without_a_posterior_return_none(sampler):
     train, scorer, ready = world(sampler)
     batch = batch_of(train, scorer, stream(0, "draws"))
     assert ready.unbias(batch, np.zeros((len(batch.users), 1), dtype=np.int64)) is None

@@ -143,7 +143,10 @@ def test_a_prior_outside_the_probabilities_is_refused(trained, wrong):
         (lambda: bn.SRNS(memory=0), "memory must be a whole number of at least 1"),
         (lambda: bn.SRNS(memory=2.5), "memory must be a whole number"),
         (lambda: bn.AOBPR(scale="5"), "scale must be a number above 0"),
-        (lambda: bn.BNS(weight="5"), "weight must be a number"),
+        (lambda: bn.BNS(weight="heavy"), "weight must be a number, linear, or"),
+        (lambda: bn.BNS(weight="linear/1/2"), "weight must be a number, linear, or"),
+        (lambda: bn.BNS(prior="best"), "prior must be one of popularity, flat, .*, got 'best'"),
+        (lambda: bn.BNS(prior="oracle"), "the prior 'oracle' needs settings; give an object, bn.priors.Oracle"),
         (lambda: bn.DNS(candidates=3, top=1.5), "top must be a whole number"),
         (lambda: bn.WarmStart(bn.RNS(), bn.BNS(), warmup=2.5), "warmup must be a whole number"),
         (lambda: bn.priors.Item(np.full((2, 2), 0.1)), "one probability per item"),
@@ -265,7 +268,7 @@ def test_aobpr_by_factor_sorts_again_after_its_period(trained):
 
 
 class Careless:
-    """A candidate draw of the user's own that answers whatever it was told to."""
+    """A custom candidate draw that returns what it is told to."""
 
     def __init__(self, item, size=1):
         self.item, self.size = item, size
@@ -293,5 +296,5 @@ def test_a_careless_draw_never_reaches_compiled_code(trained, sampler, draw, wor
 def test_a_draw_of_training_positives_is_refused():
     train = interactions([[0], [0, 1]], 4)
     batch = batch_of(train, exact_scorer(np.random.default_rng(0), 2, 4), stream(0, "draws"))
-    with pytest.raises(InputError, match="chose in training"):
+    with pytest.raises(InputError, match="draw gave a training item"):
         bn.RNS(draw=Careless(0)).draws(batch)

@@ -1,4 +1,4 @@
-"""The step from what is counted to F: what is learned from pairs kept out, and that they are kept out."""
+"""The step from the counted share to F: estimates from held-out pairs, which are never trained on."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import bayesneg as bn
 from bayesneg.errors import InputError
 from bayesneg.kernels.reference import choices as reference
 from bayesneg.samplers.candidates import evenly_spread
-from bayesneg.samplers.held_out import Probes, Standing
+from bayesneg.samplers.held_out import HeldOutPairs, Ranks
 from bayesneg.samplers.likelihoods import false_share, rising_density, tabled
-from bayesneg.samplers.unbias import believed_unbias
+from bayesneg.samplers.unbias import posterior_unbias
 from bayesneg.seeding import stream
 from worlds import batch_of, exact_scorer, interactions, random_interactions
 
@@ -21,14 +21,14 @@ def world(seed=0, n_users=40, n_items=50):
     return random_interactions(rng, n_users, n_items, most=0.6), exact_scorer(rng, n_users, n_items)
 
 
-# ------------------------------------------------------------------------------------------------------------- probes
+# ---- held-out pairs
 
 
-def test_probes_stand_where_a_plain_loop_finds_them():
+def test_the_ranks_of_held_out_pairs_are_those_of_a_plain_loop():
     train, scorer = world()
-    probes = Probes.drawn(train, 0.3, stream(0, "probes"))
-    above, n = probes.standing(scorer)
-    for place, k in enumerate(np.flatnonzero(probes.held)):
+    held_out = HeldOutPairs.drawn(train, 0.3, stream(0, "held out"))
+    above, n = held_out.ranks(scorer)
+    for place, k in enumerate(np.flatnonzero(held_out.mask)):
         user, item = train.users[k], train.indices[k]
         x = scorer.score_all(train.users[k : k + 1])[0]
         unobserved = [x[other] for other in range(train.n_items) if other not in train.row(user)]
@@ -36,20 +36,20 @@ def test_probes_stand_where_a_plain_loop_finds_them():
         assert n[place] == len(unobserved) + 1
 
 
-def test_probes_are_a_share_of_the_pairs_of_users_who_can_spare_some():
+def test_held_out_pairs_are_a_share_of_the_pairs_of_users_with_enough_items():
     train, _ = world()
-    held = Probes.drawn(train, 0.3, stream(0, "probes")).held
-    spare = train.counts[train.users] >= 5
-    assert held.sum() == round(0.3 * spare.sum())
-    assert not held[~spare].any()
+    held = HeldOutPairs.drawn(train, 0.3, stream(0, "held out")).mask
+    eligible = train.counts[train.users] >= 5
+    assert held.sum() == round(0.3 * eligible.sum())
+    assert not held[~eligible].any()
 
 
 @pytest.mark.parametrize("warm", [False, True], ids=["from the start", "after rns"])
-def test_nothing_is_ever_learned_from_a_probe(warm):
+def test_held_out_pairs_are_never_trained_on(warm):
     train, _ = world()
     sampler = bn.BNS(likelihood=bn.likelihoods.Empirical(held_out=0.2))
     ready = (bn.WarmStart(bn.RNS(), sampler, warmup=1) if warm else sampler).prepare(train, rng=stream(0, "memory"))
-    held = (ready.then if warm else ready).likelihood.learned.probes.held
+    held = (ready.then if warm else ready).likelihood.learned.held_out.mask
     learner = bn.MF(dim=4).start(train, rng=stream(0, "init"))
     order = np.random.default_rng(0).permutation(len(train))
     for epoch in (1, 2):
@@ -60,45 +60,45 @@ def test_nothing_is_ever_learned_from_a_probe(warm):
         ready.end_epoch(epoch, learner)
 
 
-# ------------------------------------------------------------------------------------------------- the learned table
+# ---- the learned table
 
 
-def standing_of(density, *, n_probes=20_000, n=400, seed=0):
-    """Probes at M with a density given by the inverse of its CDF, in lists of n items."""
-    M = density(np.random.default_rng(seed).random(n_probes))
-    return Standing(np.minimum(((1 - M) * n).astype(np.int64), n - 1), np.full(n_probes, n))
+def ranks_of(density, *, n_pairs=20_000, n=400, seed=0):
+    """Ranks whose M has a density given by the inverse of its CDF, in lists of n items."""
+    M = density(np.random.default_rng(seed).random(n_pairs))
+    return Ranks(np.minimum(((1 - M) * n).astype(np.int64), n - 1), np.full(n_pairs, n))
 
 
-def test_probes_spread_evenly_say_that_scores_tell_nothing():
-    at, h = rising_density(standing_of(lambda u: u), 400)
-    np.testing.assert_allclose(h, 1.0, atol=0.2)  # 50 probes in the stretch at the top
+def test_uniform_ranks_give_a_density_of_one():
+    at, h = rising_density(ranks_of(lambda u: u), 400)
+    np.testing.assert_allclose(h, 1.0, atol=0.2)  # 50 pairs in the top bin
     assert at[0] == 0.0
 
 
-def test_the_density_of_the_probes_is_found_up_to_the_top():
+def test_the_density_of_held_out_pairs_is_estimated_up_to_the_top():
     """h = 10·M^9, whose CDF is M^10."""
-    at, h = rising_density(standing_of(lambda u: u**0.1), 400)
+    at, h = rising_density(ranks_of(lambda u: u**0.1), 400)
     assert (np.diff(h) >= 0).all()
     assert at.max() > 0.99
     upper = at > 0.3
     np.testing.assert_allclose(h[upper], 10 * at[upper] ** 9, rtol=0.15, atol=0.1)
 
 
-def test_the_density_never_falls_whatever_the_probes_do():
-    _, h = rising_density(standing_of(lambda u: 1 - u**0.3), 400)  # most at the bottom
+def test_the_density_is_non_decreasing_for_any_ranks():
+    _, h = rising_density(ranks_of(lambda u: 1 - u**0.3), 400)  # most at the bottom
     assert (np.diff(h) >= 0).all()
 
 
-def test_few_probes_say_nothing():
-    at, h = rising_density(standing_of(lambda u: u**0.1, n_probes=20), 400)
+def test_few_held_out_pairs_are_uninformative():
+    at, h = rising_density(ranks_of(lambda u: u**0.1, n_pairs=20), 400)
     np.testing.assert_allclose(h, 1.0)
     assert len(at) == 2
 
 
-def test_with_a_constant_prior_unbias_is_the_share_of_true_negatives_at_that_standing():
+def test_with_a_constant_prior_unbias_is_the_share_of_true_negatives_at_that_rank():
     """A world in which a tenth of the unobserved items are false negatives with the density 3·M² over the list."""
     theta = 0.1
-    at, h = rising_density(standing_of(lambda u: u ** (1 / 3)), 400)
+    at, h = rising_density(ranks_of(lambda u: u ** (1 / 3)), 400)
     r = h * (1 - theta) / (1 - theta * h)
     M = np.linspace(0.2, 0.99, 50)
     found = reference.unbias(reference.base_cdf(tabled(at, r / (1 + r)), M), theta)
@@ -115,16 +115,16 @@ def test_the_table_follows_the_model_and_survives_a_checkpoint(tmp_path):
     np.testing.assert_array_equal(straight.scorer.items, resumed.scorer.items)
 
 
-def test_in_the_first_epoch_only_the_prior_speaks():
+def test_in_the_first_epoch_only_the_prior_is_informative():
     train, scorer = world()
     ready = bn.BNS(likelihood="empirical", prior=bn.priors.Flat(0.3)).prepare(train, rng=stream(0, "memory"))
     batch = batch_of(train, scorer, stream(0, "draws"), size=20)
     drawn, rule = ready.draws(batch), ready.rule(batch)
-    found = believed_unbias(rule, batch, np.maximum(drawn.candidates, 0), drawn.priors)
+    found = posterior_unbias(rule, batch, np.maximum(drawn.candidates, 0), drawn.priors)
     np.testing.assert_allclose(found, 0.7)
 
 
-# ---------------------------------------------------------------------------------------------------- θ, and settings
+# ---- θ, and settings
 
 
 def test_unobserved_pairs_are_all_listed_or_evenly_spread():
@@ -156,7 +156,7 @@ def test_a_world_without_unobserved_pairs_has_no_false_share():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: bn.BNS(likelihood="logistic"), "likelihood must be one of paper, mixture, empirical"),
+        (lambda: bn.BNS(likelihood="logistic"), "likelihood must be one of paper, uninformative, mixture, empirical"),
         (lambda: bn.BNS(likelihood=["paper"]), r"likelihood must be one of .*, got \['paper'\]"),
         (lambda: bn.likelihoods.Mixture(1.5), "false_share must be"),
         (lambda: bn.likelihoods.Empirical(false_share=1.0), "false_share must be below 1"),
@@ -170,7 +170,7 @@ def test_wrong_settings_are_named(make, words):
         make()
 
 
-def test_with_too_few_pairs_to_hold_out_scores_say_nothing():
+def test_with_too_few_pairs_to_hold_out_scores_are_uninformative():
     train, scorer = interactions([[0, 1], [2, 3]], 6), exact_scorer(np.random.default_rng(0), 2, 6)
     ready = bn.BNS(likelihood="empirical").prepare(train, rng=stream(0, "memory"))
     ready.end_epoch(1, scorer)

@@ -7,10 +7,10 @@ import pytest
 
 import bayesneg as bn
 from bayesneg.errors import InputError
-from bayesneg.samplers.priors.calibration_curves import LEAST, HiddenCurve, IsotonicCurve, LogisticCurve, pooled
+from bayesneg.samplers.priors.calibration_curves import MIN_POOL, HiddenCurve, IsotonicCurve, LogisticCurve, pooled
 from bayesneg.samplers.priors.cross_fitting import folds_of, unobserved_pairs
 from bayesneg.samplers.priors.exposure import matched
-from bayesneg.samplers.priors.rates import pull
+from bayesneg.samplers.priors.rates import shrinkage
 from worlds import interactions, random_interactions
 
 
@@ -25,7 +25,7 @@ def unobserved(split) -> tuple[np.ndarray, np.ndarray]:
     return users[outside], items[outside]
 
 
-# ---- hiding part of the training data
+# ---- cross-fitting
 
 
 def test_every_pair_is_hidden_once(world):
@@ -52,16 +52,16 @@ def test_pairs_stand_for_all_that_is_unobserved(world, most):
 
 
 def test_the_isotonic_curve_is_the_pool_of_adjacent_violators(monkeypatch):
-    monkeypatch.setattr("bayesneg.samplers.priors.calibration_curves.LEAST", 1)
+    monkeypatch.setattr("bayesneg.samplers.priors.calibration_curves.MIN_POOL", 1)
     scores = np.array([1.0, 2.0, 3.0, 4.0])
     curve = IsotonicCurve.fitted(scores, np.array([False, True, False, True]), np.array([1.0, 1.0, 3.0, 1.0]))
     np.testing.assert_allclose(curve(scores), [0.0, 0.25, 0.25, 1.0])  # 2 and 3 in the wrong order: (1·1 + 3·0) / 4
     np.testing.assert_allclose(curve(np.array([-9.0, 3.5, 9.0])), [0.0, 0.625, 1.0])
 
 
-def test_no_pair_alone_is_believed_for_certain():
+def test_no_single_pair_gives_a_probability_of_one():
     scores, hidden = np.arange(1000.0), np.arange(1000) == 999
-    assert IsotonicCurve.fitted(scores, hidden, np.ones(1000))(np.array([1e9]))[0] <= 1 / LEAST
+    assert IsotonicCurve.fitted(scores, hidden, np.ones(1000))(np.array([1e9]))[0] <= 1 / MIN_POOL
 
 
 @pytest.mark.parametrize("n_pairs", [1, 31, 33, 63, 64, 1000])
@@ -74,7 +74,7 @@ def test_a_pool_has_pairs_enough_and_no_score_is_in_two(n_pairs, n_scores):
     np.testing.assert_allclose(shares, 1.0)
     assert sums.sum() == pytest.approx(weights.sum())
     counts = pooled(scores, np.ones(n_pairs, bool), np.ones(n_pairs))[2]
-    assert counts.min() >= min(LEAST, n_pairs)
+    assert counts.min() >= min(MIN_POOL, n_pairs)
     assert len(counts) <= len(np.unique(scores))
 
 
@@ -105,10 +105,10 @@ def test_hidden_positives_were_among_the_others_while_folds_were_hidden():
 
 def test_it_is_calibrated_where_it_was_not_fitted(world):
     """The part of training that outer judging hides was never seen by the inner cross-fitting."""
-    found = bn.priors.calibration_of(bn.priors.Learned(l2=100.0), world.train, bins=5)
-    assert found.expected_rate == pytest.approx(found.observed_rate, rel=0.25)
-    assert found.skill > bn.priors.calibration_of(bn.priors.Rate(), world.train).skill > 0.0
-    np.testing.assert_allclose(found.expected, found.observed, atol=0.06)
+    found = bn.priors.calibration(bn.priors.Learned(l2=100.0), world.train, bins=5)
+    assert found.predicted_rate == pytest.approx(found.base_rate, rel=0.25)
+    assert found.skill > bn.priors.calibration(bn.priors.Rate(), world.train).skill > 0.0
+    np.testing.assert_allclose(found.mean_predicted, found.observed_rate, atol=0.06)
 
 
 def test_it_tells_what_was_held_out_from_what_was_not(world):
@@ -133,13 +133,13 @@ def test_hidden_sets_the_expected_number_of_hidden_positives(world, hidden, curv
 @pytest.mark.parametrize("folds", [5, 10])
 def test_told_the_ratio_it_is_calibrated_whatever_the_folds(world, model, folds):
     prior = bn.priors.Learned(item_model=model, folds=folds, hidden=0.25, l2=100.0)
-    found = bn.priors.calibration_of(prior, world.train, share=0.2, bins=5)
-    assert found.expected_rate == pytest.approx(found.observed_rate, rel=0.15)
-    np.testing.assert_allclose(found.expected, found.observed, rtol=0.3, atol=0.001)
+    found = bn.priors.calibration(prior, world.train, share=0.2, bins=5)
+    assert found.predicted_rate == pytest.approx(found.base_rate, rel=0.15)
+    np.testing.assert_allclose(found.mean_predicted, found.observed_rate, rtol=0.3, atol=0.001)
 
 
 @pytest.mark.parametrize("model", ["ease", "neighbours"])
-def test_what_is_kept_changes_no_number(world, model):
+def test_the_cache_changes_no_number(world, model):
     users = np.random.default_rng(0).integers(400, size=(90, 1))
     items = np.random.default_rng(1).integers(150, size=(90, 7))
     kept, computed = (
@@ -149,12 +149,12 @@ def test_what_is_kept_changes_no_number(world, model):
     np.testing.assert_array_equal(kept, computed)
 
 
-def test_rows_are_kept_only_where_all_of_them_fit(world):
+def test_rows_are_cached_only_if_all_of_them_fit(world):
     assert bn.priors.Learned(cache=1).fit(world.train).rows is not None  # 400 · 150 · 4 bytes
     assert bn.priors.Learned(cache=1).fit(interactions([[0, 1], [1, 2]] * 300, 500)).rows is None  # 1.2 MB
 
 
-def test_rows_of_a_model_of_low_rank_are_not_kept_since_they_differ_from_pairs_in_the_last_bit():
+def test_rows_of_a_low_rank_model_are_not_cached_since_they_differ_from_pairs_in_the_last_bit():
     train = interactions([[0, 1, 8999], [0, 1, 2], [0, 2, 8999]], 9000)
     assert bn.priors.Learned(item_model="ease", folds=2).fit(train).rows is None
 
@@ -167,7 +167,7 @@ def test_the_seeds_of_a_comparison_share_what_was_learned(world):
 
 
 def test_a_learned_prior_of_other_data_is_refused(world):
-    with pytest.raises(InputError, match="learned from other training data"):
+    with pytest.raises(InputError, match="fitted to other training data"):
         bn.priors.Learned(folds=2).fit(world.train).fit(world.test)
 
 
@@ -197,29 +197,29 @@ def test_the_rate_prior_is_the_share_of_hidden_positives_among_unobserved_pairs(
 
 
 def grouped(rates: np.ndarray, size: int, rng: np.random.Generator):
-    """Groups of ``size`` users who choose items at the rates (n_groups, n_items)."""
+    """Groups of ``size`` users who interact with items at the rates (n_groups, n_items)."""
     rows = [np.flatnonzero(rng.random(rates.shape[1]) < rates[g]).tolist() for g in np.repeat(range(len(rates)), size)]
     column = np.repeat([f"g{g}" for g in range(len(rates))], size)
     return interactions(rows, rates.shape[1], user_columns={"job": column})
 
 
-def test_the_pull_is_found_from_how_much_groups_differ():
+def test_the_shrinkage_is_found_from_how_much_groups_differ():
     rng = np.random.default_rng(0)
     overall, a = rng.uniform(0.05, 0.5, 400), 15.0
     rates = rng.beta(a * overall, a * (1 - overall), (40, 400))
     sizes = np.full((40, 1), 30)
     counts = rng.binomial(30, rates)
-    assert pull(counts, sizes, counts.sum(axis=0) / 1200) == pytest.approx(a, rel=0.1)
+    assert shrinkage(counts, sizes, counts.sum(axis=0) / 1200) == pytest.approx(a, rel=0.1)
 
 
 @pytest.mark.parametrize("sizes", [[300, 100], [50, 20]])
 @pytest.mark.parametrize("a", [3.0, 15.0])
-def test_the_pull_is_found_from_two_unequal_groups(a, sizes):
+def test_the_shrinkage_is_found_from_two_unequal_groups(a, sizes):
     """The overall rate comes from the same counts, which with few groups is most of what they differ by."""
     rng, sizes = np.random.default_rng(0), np.array(sizes)[:, None]
     overall = rng.uniform(0.05, 0.5, 20_000)
     counts = rng.binomial(sizes, rng.beta(a * overall, a * (1 - overall), (2, 20_000)))
-    assert pull(counts, sizes, counts.sum(axis=0) / sizes.sum()) == pytest.approx(a, rel=0.08)
+    assert shrinkage(counts, sizes, counts.sum(axis=0) / sizes.sum()) == pytest.approx(a, rel=0.08)
 
 
 def test_groups_that_do_not_differ_get_the_overall_rate():
@@ -231,7 +231,7 @@ def test_groups_that_do_not_differ_get_the_overall_rate():
     np.testing.assert_allclose(smooth, plain, atol=0.01)
 
 
-def test_a_group_of_few_users_is_believed_less_than_a_large_one():
+def test_a_small_group_is_shrunk_more_than_a_large_one():
     one, other = [[0]] * 40 + [[1]] * 20, [[0]] * 20 + [[1]] * 40  # two thirds here, one third there
     train = interactions([*one, *other, [1]], 2, user_columns={"job": np.repeat(["a", "b", "c"], [60, 60, 1])})
     odds = (
@@ -239,14 +239,14 @@ def test_a_group_of_few_users_is_believed_less_than_a_large_one():
     )
     found = odds / (0.1 + odds)  # the rate r whose hidden · r / (1 − r) it is
     overall = train.popularity[1] / 121
-    assert 1 / 3 < found[0, 0] < overall < found[1, 0] < 2 / 3  # each group is pulled towards the middle
-    assert overall < found[2, 0] < 0.7  # the one user of the third is far from deciding: its own rate is 1
+    assert 1 / 3 < found[0, 0] < overall < found[1, 0] < 2 / 3  # each group is shrunk towards the overall rate
+    assert overall < found[2, 0] < 0.7  # the one user of the third decides little: its group's rate is 1
 
 
 # ---- exposure
 
 
-def test_what_was_passed_over_is_less_probable_and_the_rest_is_the_base():
+def test_rejected_pairs_are_less_probable_and_the_others_have_the_base_prior():
     train = interactions([[0], [1], [0, 1]], 4)
     prior = bn.priors.Exposure(interactions([[1], [], [3]], 4), base=bn.priors.Flat(0.5), seen=0.25).fit(train)
     found = prior.probability(np.arange(3)[:, None], np.arange(4))
@@ -323,20 +323,22 @@ def test_what_sees_test_labels_says_so_through_any_wrapping(world):
 
 
 class Following(bn.priors.Flat):
-    """A prior of one's own with one hook."""
+    """A custom prior with one hook."""
+
+    follows_training = True
 
     def end_epoch(self, scorer):
         return
 
 
 @pytest.mark.parametrize("inner", [bn.priors.SelfEstimated(), Following(0.1)])
-def test_what_follows_training_is_not_wrapped_since_its_hooks_would_be_lost(world, inner):
+def test_a_prior_that_follows_training_cannot_be_a_part_of_another(world, inner):
     for wrap in (
         bn.priors.Scaled,
         lambda prior: bn.priors.Combined([bn.priors.Flat(), prior]),
         lambda prior: bn.priors.Exposure(world.test, base=prior),
     ):
-        with pytest.raises(InputError, match=f"{type(inner).__name__} follows the model as it trains"):
+        with pytest.raises(InputError, match=f"{type(inner).__name__} follows the model during training"):
             wrap(inner)
 
 
@@ -346,42 +348,42 @@ def test_what_follows_training_is_not_wrapped_since_its_hooks_would_be_lost(worl
 def test_calibration_of_a_prior_that_knows_the_rate_and_of_one_that_is_off(world):
     train = random_interactions(np.random.default_rng(0), 200, 100, most=0.2)
     rate = 0.2 * len(train) / (200 * 100 - 0.8 * len(train))
-    right, wrong = (bn.priors.calibration_of(bn.priors.Flat(p), train) for p in (rate, 5 * rate))
-    assert right.expected_rate == pytest.approx(right.observed_rate, rel=0.01)
-    assert len(right.expected) == 1  # one probability, one bin
+    right, wrong = (bn.priors.calibration(bn.priors.Flat(p), train) for p in (rate, 5 * rate))
+    assert right.predicted_rate == pytest.approx(right.base_rate, rel=0.01)
+    assert len(right.mean_predicted) == 1  # one probability, one bin
     assert right.skill == pytest.approx(0.0, abs=0.001)
     assert wrong.skill < -0.1
-    assert wrong.expected_rate == pytest.approx(5 * wrong.observed_rate, rel=0.01)
+    assert wrong.ece == pytest.approx(4 * rate, rel=0.05)
+    assert right.ece == pytest.approx(0.0, abs=0.001)
+    assert wrong.predicted_rate == pytest.approx(5 * wrong.base_rate, rel=0.01)
 
 
 def test_calibration_of_a_sample_agrees_with_that_of_all_pairs(world, monkeypatch):
-    every = bn.priors.calibration_of(bn.priors.Rate(), world.train)
+    every = bn.priors.calibration(bn.priors.Rate(), world.train)
     monkeypatch.setattr("bayesneg.samplers.priors.cross_fitting.MOST_PAIRS", 20_000)
-    sampled = bn.priors.calibration_of(bn.priors.Rate(), world.train)
-    assert sampled.expected_rate == pytest.approx(every.expected_rate, rel=0.05)
-    assert sampled.observed_rate == pytest.approx(every.observed_rate, rel=0.01)
+    sampled = bn.priors.calibration(bn.priors.Rate(), world.train)
+    assert sampled.predicted_rate == pytest.approx(every.predicted_rate, rel=0.05)
+    assert sampled.base_rate == pytest.approx(every.base_rate, rel=0.01)
     assert sampled.brier == pytest.approx(every.brier, rel=0.05)
 
 
 def test_calibration_hides_labels_of_training_only(world):
     """A prior that answers with the test labels is not rewarded for them."""
-    assert (
-        bn.priors.calibration_of(lambda users, items: world.test.contains(users, items) * 1.0, world.train).skill < 0.0
-    )
+    assert bn.priors.calibration(lambda users, items: world.test.contains(users, items) * 1.0, world.train).skill < 0.0
 
 
 @pytest.mark.parametrize("wrap", [lambda prior: prior, bn.priors.Scaled], ids=["alone", "scaled"])
-def test_a_prior_that_sees_test_labels_is_not_judged(world, wrap):
-    with pytest.raises(InputError, match="looks at test labels"):
-        bn.priors.calibration_of(wrap(bn.priors.Oracle(world.test)), world.train)
+def test_the_calibration_of_a_prior_that_uses_test_labels_is_refused(world, wrap):
+    with pytest.raises(InputError, match="uses test labels"):
+        bn.priors.calibration(wrap(bn.priors.Oracle(world.test)), world.train)
 
 
-def test_a_prior_that_needs_a_model_is_not_judged(world):
-    with pytest.raises(InputError, match="SelfEstimated is learned from a model as it trains"):
-        bn.priors.calibration_of(bn.priors.SelfEstimated(), world.train)
+def test_the_calibration_of_a_prior_that_needs_a_model_is_refused(world):
+    with pytest.raises(InputError, match="SelfEstimated follows the model during training"):
+        bn.priors.calibration(bn.priors.SelfEstimated(), world.train)
 
 
-def test_a_prior_that_is_judged_is_not_shown_the_truth(world):
+def test_calibration_never_shows_the_prior_the_truth(world):
     class Looking(bn.Prior):
         def fit(self, train):
             assert train.truth is None
@@ -391,7 +393,7 @@ def test_a_prior_that_is_judged_is_not_shown_the_truth(world):
             raise AssertionError("it is fitted first")
 
     assert world.train.truth is not None
-    bn.priors.calibration_of(Looking(), world.train)
+    bn.priors.calibration(Looking(), world.train)
 
 
 @pytest.mark.parametrize(
@@ -411,8 +413,8 @@ def test_a_prior_that_is_judged_is_not_shown_the_truth(world):
         (lambda: bn.priors.Combined([bn.priors.Flat(0.1)], weights=[1, 2]), "one for each of 1 priors"),
         (lambda: bn.priors.Combined([bn.priors.Flat(0.1)], scale="log"), "scale must be"),
         (lambda: bn.priors.Scaled(bn.priors.Flat(0.1), 0), "strength must be"),
-        (lambda: bn.priors.calibration_of(bn.priors.Flat(0.1), interactions([[0, 1]], 3), share=0), "share must be"),
-        (lambda: bn.priors.calibration_of(bn.priors.Flat(0.1), interactions([[0]], 3)), "nothing to hide"),
+        (lambda: bn.priors.calibration(bn.priors.Flat(0.1), interactions([[0, 1]], 3), share=0), "share must be"),
+        (lambda: bn.priors.calibration(bn.priors.Flat(0.1), interactions([[0]], 3)), "leaves none to hide"),
     ],
 )
 def test_impossible_settings_are_refused(make, message):
@@ -424,11 +426,11 @@ def test_wrong_things_given_to_priors_are_told(world):
     with pytest.raises(InputError, match="rejected must be interactions, got str"):
         bn.priors.Exposure("passed-over.csv")
     with pytest.raises(InputError, match="train must be interactions"):
-        bn.priors.calibration_of(bn.priors.Rate(), world)
+        bn.priors.calibration(bn.priors.Rate(), world)
 
 
-def test_data_in_which_everything_was_chosen_leaves_nothing_to_expect():
+def test_data_without_unobserved_pairs_has_no_skill():
     everything = interactions([list(range(4))] * 3, 4)
     prior = bn.priors.Learned(curve="logistic", hidden=0.3).fit(everything)
     assert np.isfinite(prior.probability(np.zeros(4, dtype=int), np.arange(4))).all()
-    assert np.isnan(bn.priors.calibration_of(bn.priors.Rate(), everything).skill)
+    assert np.isnan(bn.priors.calibration(bn.priors.Rate(), everything).skill)

@@ -1,4 +1,4 @@
-"""The prior that the model gives itself: its rates are those of a known world, and follow the model."""
+"""The self-estimated prior: its rates are those of a known world, and follow the model."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def test_it_is_calibrated_where_the_hidden_positives_are_like_the_observed_ones(
     p, truth = prior.probability(users, items), hidden[users, items]
     assert p.mean() == pytest.approx(truth.mean(), rel=0.05)
     for low, high in ((0.0, 0.03), (0.03, 0.1), (0.1, 0.3), (0.3, 1.0)):
-        band = (p >= low) & (p < high)
-        assert band.sum() > 200
-        assert p[band].mean() == pytest.approx(truth[band].mean(), rel=0.3, abs=0.01)
+        inside = (p >= low) & (p < high)
+        assert inside.sum() > 200
+        assert p[inside].mean() == pytest.approx(truth[inside].mean(), rel=0.3, abs=0.01)
 
 
-def test_before_a_model_is_seen_popularity_alone_tells():
+def test_before_the_first_epoch_only_popularity_is_informative():
     train, _, scorer = liking_world()
     prior = bn.priors.SelfEstimated().fit(train)
     users = np.arange(train.n_users)[:, None]
@@ -59,21 +59,21 @@ def test_pairs_broadcast_and_are_probabilities():
     assert p.min() >= 0.0
 
 
-def test_a_run_with_it_is_resumed_to_the_same_bytes_and_never_learns_from_its_probes(tmp_path):
+def test_a_resumed_run_ends_in_the_same_bytes_and_never_trains_on_held_out_pairs(tmp_path):
     split = bn.split(bn.synthetic(150, 200, seed=1), test=0.2, seed=0)
     sampler, model = bn.BNS(prior=bn.priors.SelfEstimated(held_out=0.2), likelihood="uninformative"), bn.MF(dim=8)
     straight = bn.fit(model, split, sampler, epochs=4, progress=False)
     bn.fit(model, split, sampler, epochs=2, out=tmp_path / "run", progress=False)
     resumed = bn.fit(model, split, sampler, epochs=4, out=tmp_path / "run", resume=True, progress=False)
     np.testing.assert_array_equal(straight.scorer.users, resumed.scorer.users)
-    held = sampler.prepare(split.train, rng=stream(0, "sampler")).prior.rates.probes.held
+    held = sampler.prepare(split.train, rng=stream(0, "sampler")).prior.rates.held_out.mask
     assert {line["skipped"] for line in straight.record.epochs} == {int(held.sum())}
 
 
-def test_scores_are_not_weighed_twice():
-    with pytest.raises(InputError, match="SelfEstimated has the scores in it"):
+def test_scores_are_not_counted_twice():
+    with pytest.raises(InputError, match="SelfEstimated depends on the scores"):
         bn.BNS(prior=bn.priors.SelfEstimated())
-    with pytest.raises(InputError, match="SelfEstimated has the scores in it"):
+    with pytest.raises(InputError, match="SelfEstimated depends on the scores"):
         bn.Posterior(prior=bn.priors.SelfEstimated(), likelihood="empirical")
 
 

@@ -1,4 +1,4 @@
-"""``bayesneg priors``: which prior is right."""
+"""``bayesneg priors``: the calibration of priors."""
 
 from __future__ import annotations
 
@@ -23,38 +23,39 @@ def priors(
             "smoothed, learned, self (MF trains with it for 30 epochs), several joined by +, or my.py:Mine",
         ),
     ] = "popularity,rate,learned",
-    share: Annotated[float, typer.Option(help="of the training part that is hidden from the priors")] = 0.2,
-    seed: Annotated[int, typer.Option(help="of what is hidden")] = 0,
+    share: Annotated[float, typer.Option(help="share of the training part that is hidden from the priors")] = 0.2,
+    seed: Annotated[int, typer.Option(help="seed of the hidden share")] = 0,
     splitting: opt.Splitting,
     reading: opt.Reading,
     json: opt.Json = False,
 ) -> None:
-    """Hide part of the training data and ask which prior expects it: rates, Brier score, reliability curve.
+    """Calibration of priors on hidden training data: reliability diagram, Brier score, ECE.
 
     \b
     Example:
       bayesneg priors ml-100k --priors popularity,rate,learned,learned:hidden=0.25
     """
     from bayesneg.config.names import parse_priors
-    from bayesneg.experiments.prior_calibration import judged_priors
+    from bayesneg.experiments.prior_calibration import calibrated_priors
 
     parse_priors(priors)  # before any data is read
     split = splitting.split(reading)
-    found = judged_priors(priors, split, share=share, seed=seed)
+    found = calibrated_priors(priors, split, share=share, seed=seed)
     if json:
         show_json({"priors": {label: result.to_dict() for label, result in found.items()}})
         return
     rows = [
         (
             label,
-            *map(number, (it.expected_rate, it.observed_rate, it.expected[-1], it.observed[-1], it.brier, it.skill)),
+            *map(number, (it.predicted_rate, it.base_rate, it.mean_predicted[-1], it.observed_rate[-1])),
+            *map(number, (it.brier, it.skill, it.ece)),
         )
         for label, it in found.items()
     ]
-    columns = ("prior", "expected", "observed", "at the top", "observed", "brier", "skill")
+    columns = ("prior", "predicted", "observed", "top bin", "observed", "Brier", "skill", "ECE")
     show_table(f"{split.train.name}: false negatives among unobserved pairs", columns, rows)
     say(
-        "at the top: the most probable pairs, which hold about a tenth of the expected positives, more or less where "
-        "many are equally probable, and all of them where all pairs are; skill: the part of the Brier score taken away "
-        "from saying the observed rate of every pair"
+        "predicted, observed: mean probability and share of hidden positives; top bin: the same for the most probable "
+        "pairs, which hold about a tenth of the expected positives (all of them where all pairs are equally probable); "
+        "skill: Brier skill score relative to the constant base rate; ECE: expected calibration error"
     )

@@ -10,7 +10,7 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.interfaces import Prior
-from bayesneg.samplers.priors import Flat, Group, Oracle, Popularity, as_prior
+from bayesneg.samplers.priors.basic import Flat, Group, Oracle, Popularity, as_prior
 from bayesneg.samplers.priors.combined import Combined, Scaled
 from bayesneg.samplers.priors.exposure import Exposure, matched, passed_over
 from bayesneg.samplers.priors.learned import Learned

@@ -1,48 +1,65 @@
-"""Priors by name, judged on training data hidden from them."""
+"""The calibration of priors by name, on training data hidden from them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from bayesneg.config.build_priors import built_prior
 from bayesneg.config.names import parse_priors
-from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
-from bayesneg.interfaces import Prior
+from bayesneg.interfaces import NegativeSampler, Prior, Sampled, Scorer
 from bayesneg.models.mf import MF
 from bayesneg.samplers.bns import BNS
-from bayesneg.samplers.likelihoods import LikelihoodName
-from bayesneg.samplers.priors import as_prior
-from bayesneg.samplers.priors.basic import follows_training
-from bayesneg.samplers.priors.calibration import Calibration, calibration_of, check_judgeable
-from bayesneg.seeding import stream
+from bayesneg.samplers.priors.reliability import Calibration, calibration, check_calibratable
+from bayesneg.training import fit
 
-EPOCHS: Final = 30  # that a model trains for a prior which learns from it
+EPOCHS: Final = 30  # of the model for a prior that follows training
 
 
-def judged_priors(text: str, split: Split, *, share: float, seed: int) -> dict[str, Calibration]:
-    """Label → calibration, for ``rate,learned:hidden=0.25``; nothing but ``split.train`` is used to judge."""
+def calibrated_priors(text: str, split: Split, *, share: float, seed: int) -> dict[str, Calibration]:
+    """Label → calibration, for ``rate,learned:hidden=0.25``; no label outside ``split.train`` is used.
+
+    Args:
+        text: Priors as on the command line.
+        split: Data whose training part is used.
+        share: Share of the training interactions that is hidden from the priors.
+        seed: Seed of the hidden share and of the model that a prior follows.
+
+    Returns:
+        The calibration of each prior, by its label.
+    """
     priors = {label: built_prior(settings, split) for label, settings in parse_priors(text).items()}
     for prior in priors.values():
-        check_judgeable(prior, with_model=True)  # all of them, before the first is learned
-    learn = partial(_learned, seed=seed)
+        check_calibratable(prior, with_model=True)  # all of them, before the first is fitted
+    learn = partial(_fitted, seed=seed)
     return {
-        label: calibration_of(prior, split.train, share=share, seed=seed, learn=learn)
-        for label, prior in priors.items()
+        label: calibration(prior, split.train, share=share, seed=seed, learn=learn) for label, prior in priors.items()
     }
 
 
-def _learned(prior: Prior, seen: Interactions, *, seed: int) -> Prior:
-    """Fitted, and where it learns from a model, after some epochs of MF that is trained with it."""
-    if not follows_training(prior):
-        return prior.fit(seen)
-    learner = MF().start(seen, rng=stream(seed, "init"))
-    likelihood: LikelihoodName = "uninformative" if prior.weighs_scores else "paper"
-    sampler = BNS(prior=prior, likelihood=likelihood).prepare(seen, rng=stream(seed, "sampler"))
-    order = stream(seed, "order").permutation(len(seen))
-    for epoch in range(1, EPOCHS + 1):
-        for _ in learner.train_epoch(sampler, epoch=epoch, order=order, rng=stream(seed, "sampler", epoch)):
-            pass
-        sampler.end_epoch(epoch, learner)
-    return as_prior(sampler.prior)
+class _SamplerObserver:
+    """Keeps the sampler of a fit, for the prior that it has when training ends."""
+
+    sampler: BNS
+
+    def see(self, sampled: Sampled) -> None:
+        return
+
+    def end_epoch(self, epoch: int, sampler: NegativeSampler, scorer: Scorer) -> Mapping[str, Any]:
+        assert isinstance(sampler, BNS)
+        self.sampler = sampler
+        return {}
+
+
+def _fitted(prior: Prior, parts: Split, *, seed: int) -> Prior:
+    """The fitted prior; one that follows training is fitted together with MF."""
+    if not prior.follows_training:
+        return prior.fit(parts.train)
+    sampler = BNS.paper(prior=prior, likelihood="uninformative" if prior.uses_scores else "paper")
+    observer = _SamplerObserver()
+    fit(MF.paper(), parts, sampler, epochs=EPOCHS, seed=seed, evaluate_every=EPOCHS, progress=False, observer=observer)
+    trained = observer.sampler.prior
+    assert isinstance(trained, Prior)
+    return trained

@@ -1,6 +1,8 @@
 """Samplers: what is drawn for each training example, and which rule chooses the negative."""
 
-from bayesneg.interfaces import CandidateDraw, NegativeSampler, RuleSampler
+from typing import Any
+
+from bayesneg.interfaces import CandidateDraw, NegativeSampler, Preset, RuleSampler
 from bayesneg.samplers.aobpr import AOBPR
 from bayesneg.samplers.bns import BNS, Posterior
 from bayesneg.samplers.candidates import UniformDraw
@@ -21,8 +23,19 @@ __all__ = [
     "LinearDecay",
     "NegativeSampler",
     "Posterior",
+    "Preset",
     "Refresh",
     "RuleSampler",
     "UniformDraw",
     "WarmStart",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Any registered sampler class: one in a module of this folder is public by declaring its names."""
+    from bayesneg.samplers.registry import samplers
+
+    for found in samplers().values():
+        if found.kind.__name__ == name:
+            return found.kind
+    raise AttributeError(f"module 'bayesneg.samplers' has no attribute {name!r}")

@@ -13,16 +13,16 @@ formulas; this file says what is drawn and which rule chooses.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
 from bayesneg.checks import one_of
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.interfaces import Batch, CandidateDraw, FollowsTraining, Preset, Prior, RuleSampler, Scorer
+from bayesneg.interfaces import Batch, CandidateDraw, Preset, Prior, RuleSampler, Scorer
 from bayesneg.kernels.rules import (
     ALL,
     CATALOGUE,
@@ -42,22 +42,21 @@ from bayesneg.samplers.candidates import (
     no_numbers,
     prepared,
 )
-from bayesneg.samplers.likelihoods import (
-    Empirical,
-    Likelihood,
-    LikelihoodName,
-    Paper,
-    Uninformative,
-    as_likelihood,
-)
-from bayesneg.samplers.priors import Popularity, as_prior, probabilities_of
+from bayesneg.samplers.likelihoods import Likelihood, Paper, as_likelihood
+from bayesneg.samplers.priors.basic import Popularity, PriorLike, as_prior, converted, probabilities_of
 from bayesneg.samplers.refresh import Refresh, Summaries
 from bayesneg.samplers.schedules import Schedule, as_schedule, weight_at
-from bayesneg.samplers.unbias import believed_unbias
+from bayesneg.samplers.unbias import posterior_unbias
 
-PriorFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
 POPULATIONS = {"unobserved": UNOBSERVED, "catalogue": CATALOGUE, "all": ALL}
-EXACT_ITEMS = 4096  # cdf="auto" is exact up to here: the paper's datasets; with more items that soon costs too much
+EXACT_ITEMS = 4096  # cdf="auto" is exact up to here, which covers the paper's datasets
+
+
+class PosteriorParts(NamedTuple):
+    """The two parts of the posterior."""
+
+    prior: Prior
+    likelihood: Likelihood
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +64,8 @@ class _PosteriorSampler(RuleSampler):
     """What BNS and the posterior criterion share: candidates, a prior and a likelihood."""
 
     candidates: int | Literal["all"] = 5
-    prior: Prior | PriorFunction = field(default_factory=Popularity)
-    likelihood: Likelihood | LikelihoodName = field(default_factory=Paper)
+    prior: PriorLike = field(default_factory=Popularity)
+    likelihood: Likelihood | str = field(default_factory=Paper)
     cdf_over: Literal["unobserved", "catalogue", "all"] = "unobserved"
     draw: CandidateDraw = field(default_factory=UniformDraw)
 
@@ -75,24 +74,25 @@ class _PosteriorSampler(RuleSampler):
         one_of("cdf_over", self.cdf_over, tuple(POPULATIONS))
         object.__setattr__(self, "prior", as_prior(self.prior))
         object.__setattr__(self, "likelihood", as_likelihood(self.likelihood))
-        if isinstance(self.likelihood, Empirical) and self.cdf_over != "unobserved":
+        prior, likelihood = self._parts()
+        if likelihood.counts_unobserved_only and self.cdf_over != "unobserved":
             raise InputError(
-                "an empirical likelihood is learned over the user's unobserved items; leave cdf_over at 'unobserved', "
-                f"got {self.cdf_over!r}"
+                f"the likelihood {type(likelihood).__name__} is estimated over the user's unobserved items; leave "
+                f"cdf_over at 'unobserved', got {self.cdf_over!r}"
             )
-
-        if as_prior(self.prior).weighs_scores and not isinstance(self.likelihood, Uninformative):
+        if prior.uses_scores and likelihood.uses_scores:
             raise InputError(
-                f"{type(self.prior).__name__} has the scores in it, and a likelihood would count them again; "
-                "set likelihood='uninformative' with it"
+                f"the prior {type(prior).__name__} depends on the scores, which the likelihood "
+                f"{type(likelihood).__name__} would count twice; set likelihood='uninformative'"
             )
 
     @abstractmethod
     def rule(self, batch: Batch) -> LeastRisk | LeastRiskBySummary | MostUnbiased: ...
 
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> Self:
-        prior = as_prior(self.prior).fit(train)
-        return replace(self, prior=prior, likelihood=as_likelihood(self.likelihood).fit(train, prior, rng=rng))
+        prior, likelihood = self._parts()
+        prior = prior.fit(train)
+        return replace(self, prior=prior, likelihood=likelihood.fit(train, prior, rng=rng))
 
     def width(self, n_items: int) -> int:
         return 2 * candidate_count(self.candidates, n_items)
@@ -103,46 +103,48 @@ class _PosteriorSampler(RuleSampler):
     def draws(self, batch: Batch) -> Draws:
         size = candidate_count(self.candidates, batch.train.n_items)
         candidates, sizes = drawn_by(self.draw, batch, size)
-        probabilities = probabilities_of(as_prior(self.prior), batch.users, candidates)
-        return self.kept_out(Draws(candidates, sizes, probabilities, no_numbers(len(sizes))), batch)
+        probabilities = probabilities_of(self._parts().prior, batch.users, candidates)
+        return self.without_held_out(Draws(candidates, sizes, probabilities, no_numbers(len(sizes))), batch)
 
-    def kept_out(self, draws: Draws, batch: Batch) -> Draws:
-        for part in self._parts().values():
-            draws = part.kept_out(draws, batch.positions)
+    def without_held_out(self, draws: Draws, batch: Batch) -> Draws:
+        for part in self._parts():
+            draws = part.without_held_out(draws, batch.positions)
         return draws
 
     def end_epoch(self, epoch: int, scorer: Scorer) -> None:
-        for part in self._parts().values():
+        for part in self._parts():
             part.end_epoch(scorer)
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        own = ((name, part.state_dict()) for name, part in self._parts().items())
-        return {f"{name}.{key}": value for name, state in own for key, value in state.items()}
+        states = {name: part.state_dict() for name, part in self._parts()._asdict().items()}
+        return {f"{name}.{key}": value for name, state in states.items() for key, value in state.items()}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        for name, part in self._parts().items():
+        for name, part in self._parts()._asdict().items():
             prefix = f"{name}."
             part.load_state_dict({key.removeprefix(prefix): state[key] for key in state if key.startswith(prefix)})
 
-    def _parts(self) -> dict[str, FollowsTraining]:
-        return {"prior": as_prior(self.prior), "likelihood": as_likelihood(self.likelihood)}
+    def _parts(self) -> PosteriorParts:
+        """The prior and the likelihood, which were converted at construction."""
+        assert isinstance(self.likelihood, Likelihood)
+        return PosteriorParts(converted(self.prior), self.likelihood)
 
     def form(self) -> LikelihoodForm:
-        """The step from what is counted to F, as a rule has it."""
-        return as_likelihood(self.likelihood).form()
+        """The step from the counted share to F, as the rule reads it."""
+        return self._parts().likelihood.form()
 
     def unbias(self, batch: Batch, items: np.ndarray) -> np.ndarray:
-        probabilities = probabilities_of(as_prior(self.prior), batch.users, items)
-        return believed_unbias(self.rule(batch), batch, items, probabilities)
+        probabilities = probabilities_of(self._parts().prior, batch.users, items)
+        return posterior_unbias(self.rule(batch), batch, items, probabilities)
 
     @property
     def population(self) -> Population:
-        """The items that F counts, as a rule has it."""
+        """The items that F counts, as the rule reads it."""
         return POPULATIONS[self.cdf_over]
 
     @property
     def uses_test_labels(self) -> bool:
-        return as_prior(self.prior).uses_test_labels
+        return self._parts().prior.uses_test_labels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +189,7 @@ class BNS(_PosteriorSampler):
     }
 
     weight: float | str | Schedule = 5.0
-    cdf: Literal["exact", "refreshed", "auto"] = "exact"
+    cdf: Literal["exact", "refreshed", "auto"] = "auto"
     refresh: Refresh = field(default_factory=Refresh)
     summaries: Summaries | None = field(default=None, repr=False, compare=False)
 
@@ -198,6 +200,21 @@ class BNS(_PosteriorSampler):
         one_of("cdf", self.cdf, ("exact", "refreshed", "auto"))
         if not isinstance(self.refresh, Refresh):
             raise InputError(f"refresh must be a Refresh, as in bn.samplers.Refresh(moved=0.1), got {self.refresh!r}")
+
+    @classmethod
+    def paper(cls, **changes: Any) -> BNS:
+        """The settings of the BNS paper: the exact score CDF for any number of items.
+
+        Args:
+            **changes: Settings that differ from the paper's.
+
+        Returns:
+            The sampler with the paper's settings and these changes.
+
+        >>> BNS.paper(candidates=10).cdf
+        'exact'
+        """
+        return cls(**{"cdf": "exact", **changes})
 
     def resolved(self, train: Interactions) -> BNS:
         if self.cdf != "auto":

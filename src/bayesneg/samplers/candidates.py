@@ -60,7 +60,7 @@ def candidate_count(candidates: int | Literal["all"], n_items: int) -> int:
 
 
 def drawn_by(draw: CandidateDraw, batch: Batch, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """What a draw answers; one of the user's own is checked, since compiled code trusts it."""
+    """The draw's candidates and sizes; those of a custom draw are checked, since compiled code relies on them."""
     if isinstance(draw, UniformDraw):
         return uniform_candidates(batch.users, size, train=batch.train, rng=batch.rng, threads=batch.threads)
     candidates, sizes = draw.draw(batch.users, size, train=batch.train, rng=batch.rng)
@@ -76,17 +76,17 @@ def drawn_by(draw: CandidateDraw, batch: Batch, size: int) -> tuple[np.ndarray, 
     if ((sizes < 0) | (sizes > size)).any() or (valid & ((items < 0) | (items >= batch.train.n_items))).any():
         raise InputError(f"draw must give items from 0 to {batch.train.n_items - 1} and sizes from 0 to {size}")
     if (valid & batch.train.contains(batch.users[:, None], np.where(valid, items, 0))).any():
-        raise InputError("draw gave an item that its user chose in training; a candidate must be an unobserved item")
+        raise InputError("draw gave a training item of the user; a candidate must be an unobserved item")
     return np.where(valid, items, -1).astype(np.int32), sizes.astype(np.int32)
 
 
 def no_numbers(n_examples: int) -> np.ndarray:
-    """The empty (B, 0) that stands for priors or uniform numbers a rule does not ask for."""
+    """The empty (B, 0) in place of priors or uniform numbers that a rule does not use."""
     return np.empty((n_examples, 0), dtype=np.float64)
 
 
 def prepared(state: State | None) -> State:
-    """The state that ``prepare`` made, or an error that says to call it."""
+    """The state that ``prepare`` creates, or an error that says to call it."""
     if state is None:
-        raise InputError("this sampler is not bound to data yet; call sampler.prepare(train, rng=rng), as fit does")
+        raise InputError("the sampler is not prepared; call sampler.prepare(train, rng=rng), as fit does")
     return state

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,14 +20,13 @@ from bayesneg.errors import InputError
 from bayesneg.interfaces import FollowsTraining, Prior, Scorer
 from bayesneg.kernels.rules import AsCounted, Draws, LikelihoodForm, OfMixture, Tabled
 from bayesneg.samplers.candidates import evenly_spread, prepared
-from bayesneg.samplers.held_out import Probes, Standing
-from bayesneg.samplers.priors import probabilities_of
+from bayesneg.samplers.held_out import HeldOutPairs, Ranks
+from bayesneg.samplers.priors.basic import probabilities_of
 
-PAIRS = 1 << 16  # unobserved pairs over which the mean of a prior is taken
+MAX_PAIRS = 1 << 16  # unobserved pairs over which the mean of a prior is taken
 POINTS = 48  # of a learned table, at most
-LEAST_PROBES = 25  # in a stretch of a learned table
-LikelihoodName = Literal["paper", "mixture", "empirical", "uninformative"]
-LEAST_TRUE = 0.05  # of the items in any stretch at least this share are taken to be true negatives
+MIN_PER_BIN = 25  # held-out pairs in a bin of a learned table
+MIN_TRUE_SHARE = 0.05  # of true negatives assumed in any bin
 
 
 class Likelihood(FollowsTraining, ABC):
@@ -40,7 +39,17 @@ class Likelihood(FollowsTraining, ABC):
 
     @abstractmethod
     def form(self) -> LikelihoodForm:
-        """The step as the kernels read it, as it stands now."""
+        """The current step, as the kernels read it."""
+
+    @property
+    def uses_scores(self) -> bool:
+        """False for a likelihood that ignores the scores."""
+        return True
+
+    @property
+    def counts_unobserved_only(self) -> bool:
+        """True for a likelihood that is defined for the score CDF over unobserved items only."""
+        return False
 
     def fit(self, train: Interactions, prior: Prior, *, rng: np.random.Generator) -> Likelihood:
         """The likelihood bound to the training data and a prior fitted to it."""
@@ -79,6 +88,10 @@ class Uninformative(Likelihood):
     def form(self) -> Tabled:
         return tabled(np.zeros(1), np.full(1, 0.5))
 
+    @property
+    def uses_scores(self) -> bool:
+        return False
+
 
 @dataclass(frozen=True)
 class Mixture(Likelihood):
@@ -109,10 +122,10 @@ class Mixture(Likelihood):
 
 
 @dataclass
-class Fitted:
-    """What an empirical likelihood knows."""
+class DensityRatio:
+    """The state of an empirical likelihood: the table of F, estimated from held-out pairs."""
 
-    probes: Probes
+    held_out: HeldOutPairs
     false_share: float  # θ
     table: Tabled
 
@@ -138,50 +151,61 @@ class Empirical(Likelihood):
     NAME: ClassVar = "empirical"
     held_out: float = 0.05
     false_share: float | None = None
-    learned: Fitted | None = field(default=None, repr=False, compare=False)
+    learned: DensityRatio | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         number("held_out", self.held_out, above=0, most=0.5)
         check_false_share(self.false_share)
         if self.false_share == 1:
-            raise InputError("false_share must be below 1: without true negatives there is no g to learn, got 1")
+            raise InputError("false_share must be below 1, since g is the density of true negatives, got 1")
 
     def fit(self, train: Interactions, prior: Prior, *, rng: np.random.Generator) -> Empirical:
-        probes = Probes.drawn(train, self.held_out, rng)
+        held_out = HeldOutPairs.drawn(train, self.held_out, rng)
         share = false_share(self.false_share, train, prior)
-        return replace(self, learned=Fitted(probes, share, Uninformative().form()))
+        return replace(self, learned=DensityRatio(held_out, share, Uninformative().form()))
 
     def form(self) -> Tabled:
         return prepared(self.learned).table
 
-    def kept_out(self, draws: Draws, positions: np.ndarray) -> Draws:
-        return prepared(self.learned).probes.kept_out(draws, positions)
+    @property
+    def follows_training(self) -> bool:
+        return True
+
+    @property
+    def counts_unobserved_only(self) -> bool:
+        return True
+
+    def without_held_out(self, draws: Draws, positions: np.ndarray) -> Draws:
+        return prepared(self.learned).held_out.removed_from(draws, positions)
 
     def end_epoch(self, scorer: Scorer) -> None:
-        own = prepared(self.learned)
-        if not own.probes.held.any():
+        ratio = prepared(self.learned)
+        if not ratio.held_out.mask.any():
             return
-        at, h = rising_density(own.probes.standing(scorer), scorer.n_items)
-        r = h * (1.0 - own.false_share) / np.maximum(1.0 - own.false_share * h, LEAST_TRUE)
-        own.table = tabled(at, r / (1.0 + r))
+        at, h = rising_density(ratio.held_out.ranks(scorer), scorer.n_items)
+        r = h * (1.0 - ratio.false_share) / np.maximum(1.0 - ratio.false_share * h, MIN_TRUE_SHARE)
+        ratio.table = tabled(at, r / (1.0 + r))
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        own = prepared(self.learned)
-        return {"held": own.probes.held, **own.table._asdict()}
+        ratio = prepared(self.learned)
+        return {"held": ratio.held_out.mask, **ratio.table._asdict()}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        own = prepared(self.learned)
-        own.probes.held[:] = state["held"]
-        own.table = Tabled(*(state[name].copy() for name in Tabled._fields))
+        ratio = prepared(self.learned)
+        ratio.held_out.mask[:] = state["held"]
+        ratio.table = Tabled(*(state[name].copy() for name in Tabled._fields))
 
 
-def as_likelihood(likelihood: Likelihood | LikelihoodName) -> Likelihood:
+def as_likelihood(likelihood: Likelihood | str) -> Likelihood:
+    """A likelihood as it is, a name as the likelihood with its default settings."""
+    from bayesneg.samplers.registry import likelihoods
+
     if isinstance(likelihood, Likelihood):
         return likelihood
-    if isinstance(likelihood, str) and likelihood in BY_NAME:
-        return BY_NAME[likelihood]
+    if isinstance(likelihood, str) and likelihood in likelihoods():
+        return likelihoods()[likelihood]()
     raise InputError(
-        f"likelihood must be one of {', '.join(BY_NAME)}, or an object such as bn.likelihoods.Mixture(0.02), "
+        f"likelihood must be one of {', '.join(likelihoods())}, or an object such as bn.likelihoods.Mixture(0.02), "
         f"got {likelihood!r}"
     )
 
@@ -192,15 +216,15 @@ def check_false_share(value: float | None) -> None:
 
 
 def false_share(given: float | None, train: Interactions, prior: Prior) -> float:
-    """θ as given, or the mean of the prior over unobserved pairs, 65,536 of them at most."""
+    """θ as given, or the mean of the prior over at most 65,536 unobserved pairs."""
     if given is not None:
         return float(given)
-    users, items = evenly_spread(train, PAIRS)
+    users, items = evenly_spread(train, MAX_PAIRS)
     return float(probabilities_of(prior, users, items[:, None]).mean()) if len(users) else 0.0
 
 
 def tabled(at: np.ndarray, values: np.ndarray) -> Tabled:
-    """A table of fixed size, so that a recorded step can read every one; what is beyond ``at`` lies above 1."""
+    """A table of fixed size, as recorded GPU steps require; the points beyond ``at`` are padding above 1."""
     points, more = len(at), POINTS - len(at)
     slopes = np.diff(values, append=values[-1]) / np.maximum(np.diff(at, append=2.0), 1e-300)
     assert 1 <= points <= POINTS
@@ -211,42 +235,34 @@ def tabled(at: np.ndarray, values: np.ndarray) -> Tabled:
     )
 
 
-def rising_density(standing: Standing, n_items: int) -> tuple[np.ndarray, np.ndarray]:
-    """The density h of the probes over M, relative to an even spread: points from 0 to 1, and h there, never falling.
+def rising_density(ranks: Ranks, n_items: int) -> tuple[np.ndarray, np.ndarray]:
+    """The density h of held-out pairs over M, relative to uniform: points from 0 to 1, and the non-decreasing h there.
 
-    M of a probe is (n − above)/(n + 1). Stretches between fixed edges, geometric in 1−M, are joined from the top until
-    each has enough probes; h is how many there are over how many an even spread over each list would put there.
+    M of a pair is (n − above)/(n + 1). Bins with fixed edges, geometric in 1−M, are merged from the top until each has
+    enough pairs; h is their number over the number expected if ranks were uniform.
     """
     from scipy.optimize import isotonic_regression
 
     edges = np.concatenate(([0.0], np.geomspace(1.5 / (n_items + 1), 1.0, POINTS - 1)))  # of 1−M
-    tails = (standing.above + 1) / (standing.n + 1)
+    tails = (ranks.above + 1) / (ranks.n + 1)
     counts = np.histogram(tails, edges)[0]
-    ranks = np.clip(np.floor(edges[:, None] * (standing.n + 1) * (1 + 1e-12)), 0, standing.n)  # (E, P)
-    evenly = (np.diff(ranks, axis=0) / standing.n).sum(axis=1)
-    counts, evenly, edges = _joined(counts, evenly, edges)
-    h = isotonic_regression(counts / evenly, weights=evenly, increasing=False).x
+    last = np.clip(np.floor(edges[:, None] * (ranks.n + 1) * (1 + 1e-12)), 0, ranks.n)  # (E, P), last rank in each bin
+    uniform = (np.diff(last, axis=0) / ranks.n).sum(axis=1)
+    counts, uniform, edges = _merged(counts, uniform, edges)
+    h = isotonic_regression(counts / uniform, weights=uniform, increasing=False).x
     middles = 1.0 - (edges[:-1] + edges[1:]) / 2.0
     return np.concatenate(([0.0], middles[::-1])), np.concatenate((h[-1:], h[::-1]))
 
 
-def _joined(counts: np.ndarray, evenly: np.ndarray, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Neighbours joined, from the first on, until each has enough probes and room; the last takes what is left."""
-    ends, found, room = [0], 0, 0.0
-    for place in range(len(counts)):
-        found, room = found + counts[place], room + evenly[place]
-        if found >= LEAST_PROBES and room > 0:
-            ends.append(place + 1)
-            found, room = 0, 0.0
+def _merged(counts: np.ndarray, uniform: np.ndarray, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Bins merged with the next, from the first on, until each has enough pairs; the last takes the rest."""
+    ends, found, expected = [0], 0, 0.0
+    for bin_ in range(len(counts)):
+        found, expected = found + counts[bin_], expected + uniform[bin_]
+        if found >= MIN_PER_BIN and expected > 0:
+            ends.append(bin_ + 1)
+            found, expected = 0, 0.0
     if len(ends) > 1:
         ends.pop()
     ends.append(len(counts))
-    return np.add.reduceat(counts, ends[:-1]), np.add.reduceat(evenly, ends[:-1]), edges[ends]
-
-
-BY_NAME: dict[str, Likelihood] = {
-    "paper": Paper(),
-    "mixture": Mixture(),
-    "empirical": Empirical(),
-    "uninformative": Uninformative(),
-}
+    return np.add.reduceat(counts, ends[:-1]), np.add.reduceat(uniform, ends[:-1]), edges[ends]

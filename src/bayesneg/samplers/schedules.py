@@ -125,7 +125,7 @@ class WarmStart(RuleSampler):
     def draws(self, batch: Batch) -> Draws:
         drawn = self._at(batch.epoch).draws(batch)
         for sampler in (self.first, self.then):  # pairs held out by either are held out from the first epoch on
-            drawn = sampler.kept_out(drawn, batch)
+            drawn = sampler.without_held_out(drawn, batch)
         return drawn
 
     def unbias(self, batch: Batch, items: np.ndarray) -> np.ndarray | None:

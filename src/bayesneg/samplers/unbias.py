@@ -1,7 +1,7 @@
-"""What a sampler that weighs candidates believes of any item: the unbias its rule would compute.
+"""The posterior of a sampler for any items: the unbias that its rule computes.
 
-Training computes it inside compiled choices and keeps none of it; this is the same number for a few items, for an
-audit to hold against the truth.
+Training computes it inside compiled choices and does not keep it. This is the same number for a few items, which an
+audit compares with the truth.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bayesneg.kernels.rules import SHORTEST, LeastRisk, LeastRiskBySummary, Most
 Weighing = LeastRisk | LeastRiskBySummary | MostUnbiased
 
 
-def believed_unbias(rule: Weighing, batch: Batch, items: np.ndarray, p: np.ndarray) -> np.ndarray:
+def posterior_unbias(rule: Weighing, batch: Batch, items: np.ndarray, p: np.ndarray) -> np.ndarray:
     """The probability (B, m) that each of ``items`` (B, m) is a true negative, given the prior ``p`` (B, m)."""
     train = batch.train
     n_counted, n = reference.list_sizes(rule.over, train.n_items, train.counts[batch.users][:, None])  # (B, 1)
@@ -30,7 +30,7 @@ def believed_unbias(rule: Weighing, batch: Batch, items: np.ndarray, p: np.ndarr
 
 
 def _above(rule: LeastRiskBySummary, batch: Batch, items: np.ndarray) -> np.ndarray:
-    """How many items stand above each, by the users' summaries."""
+    """The number of items with a higher score, by the users' summaries."""
     w = batch.scorer.embeddings().users[batch.users]
     lengths = np.maximum(np.sqrt((w * w).sum(axis=1)), np.float32(SHORTEST))
     z = batch.score(items) / lengths[:, None]

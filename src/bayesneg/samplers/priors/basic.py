@@ -12,7 +12,9 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Prior
 
-MOST_GROUPS = 1000  # the table of a group prior has a row for each
+PriorFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
+PriorLike = Prior | PriorFunction | str
+MOST_GROUPS = 1000  # the table of a group prior has one row per group
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,7 @@ class Function(Prior):
                [0.1, 0.1]])
     """
 
-    function: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    function: PriorFunction
     sees_test_labels: bool = False
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
@@ -198,7 +200,7 @@ class Function(Prior):
         return self.sees_test_labels
 
 
-CHECKED = (Item, Group, Oracle)
+CHECKED = (Item, Group, Oracle)  # their probabilities are checked at construction
 
 
 def group_counts(train: Interactions, column: str | None) -> tuple[np.ndarray, np.ndarray]:
@@ -222,48 +224,65 @@ def group_counts(train: Interactions, column: str | None) -> tuple[np.ndarray, n
     return groups, np.bincount(cells, minlength=n_groups * train.n_items).reshape(-1, train.n_items)
 
 
-def as_prior(prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Prior:
+def as_prior(prior: PriorLike) -> Prior:
+    """A prior as it is, a function as :class:`Function`, a name as the prior with its default settings.
+
+    >>> as_prior("flat")
+    Flat(value=None)
+    """
     if isinstance(prior, Prior):
         return prior
+    if isinstance(prior, str):
+        return _named(prior)
     if callable(prior):
         return Function(prior)
-    raise InputError(f"prior must be a Prior or a function (users, items) → probability, got {prior!r}")
+    raise InputError(f"prior must be a Prior, a name or a function (users, items) → probability, got {prior!r}")
 
 
-HOOKS = ("kept_out", "end_epoch", "state_dict", "load_state_dict")
+def _named(name: str) -> Prior:
+    from bayesneg.samplers.registry import priors
 
-
-def follows_training(prior: Prior) -> bool:
-    """Whether the prior is another after each epoch of the model."""
-    return prior.weighs_scores or any(getattr(type(prior), hook) is not getattr(Prior, hook) for hook in HOOKS)
-
-
-def wrapped(prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray], within: str) -> Prior:
-    """A prior inside another, which hands on nothing but its probability: one that follows training is refused."""
-    own = as_prior(prior)
-    if follows_training(own):
+    if name not in priors():
         raise InputError(
-            f"{type(own).__name__} follows the model as it trains and stands alone; use it without {within}"
+            f"prior must be one of {', '.join(priors())}, or an object such as bn.priors.Flat(), got {name!r}"
         )
-    return own
+    try:
+        return priors()[name]()
+    except TypeError:
+        kind = priors()[name].__name__
+        raise InputError(f"the prior {name!r} needs settings; give an object, bn.priors.{kind}(…)") from None
 
 
-def part_of(
-    prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray], users: np.ndarray, items: np.ndarray
-) -> np.ndarray:
-    """What a prior inside another says about pairs (…), checked before anything is made of it."""
-    own = as_prior(prior)
-    probabilities = own.probability(users, items)
-    return (
-        probabilities if type(own) in CHECKED else checked(probabilities, np.broadcast_shapes(users.shape, items.shape))
-    )
+def converted(prior: PriorLike) -> Prior:
+    """A field that :func:`as_prior` converted at construction, as type checkers must be told."""
+    assert isinstance(prior, Prior)
+    return prior
+
+
+def component(prior: PriorLike, within: str) -> Prior:
+    """A prior inside another, which uses its probabilities only: one that follows training is refused."""
+    inner = as_prior(prior)
+    if inner.follows_training:
+        raise InputError(
+            f"{type(inner).__name__} follows the model during training and cannot be a part of another prior; use it "
+            f"without {within}"
+        )
+    return inner
+
+
+def component_probability(prior: PriorLike, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+    """The probabilities of a prior inside another, checked before they are used."""
+    probabilities = converted(prior).probability(users, items)
+    if type(prior) in CHECKED:
+        return probabilities
+    return checked(probabilities, np.broadcast_shapes(users.shape, items.shape))
 
 
 def probabilities_of(prior: Prior, users: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-    """What a prior says about candidates (B, m) of users (B,); −1 may say anything.
+    """The probabilities of candidates (B, m) of users (B,); any value where a candidate is −1.
 
-    The library's own checked themselves when they were built; one of the user's own is checked here, since compiled
-    code trusts it.
+    Built-in priors check their values at construction. Those of a custom prior are checked here, since compiled code
+    relies on them.
     """
     if type(prior) is Item:
         from bayesneg.kernels.numba import draws
@@ -274,7 +293,7 @@ def probabilities_of(prior: Prior, users: np.ndarray, candidates: np.ndarray) ->
 
 
 def checked(probabilities: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The probabilities as float64 (…), each in [0, 1]; a wrong one is named."""
+    """The probabilities as float64 (…), each in [0, 1]; an error names the first that is not."""
     try:
         values = np.require(probabilities, np.float64, ["C", "W"])
         if values.shape != shape:

@@ -1,4 +1,4 @@
-"""Calibration: from a score to the probability that a pair with this score is a hidden positive."""
+"""Calibration curves: from a score to the probability that a pair with this score is a hidden positive."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-LEAST = 32  # pairs pooled before anything is fitted, so that no single pair is believed for certain
+MIN_POOL = 32  # pairs pooled before a curve is fitted, so that no single pair gives a probability of 0 or 1
 STEPS = 50  # of Newton's method, which needs about eight
 
 
@@ -20,7 +20,7 @@ class CalibrationCurve(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class IsotonicCurve:
-    """The non-decreasing curve of least squares, straight between its steps."""
+    """Isotonic regression: the non-decreasing least-squares fit, linear between its steps."""
 
     scores: np.ndarray  # (K,) ascending
     probabilities: np.ndarray  # (K,) non-decreasing
@@ -31,7 +31,9 @@ class IsotonicCurve:
 
         scores, shares, weights = pooled(scores, hidden, weights)
         found = isotonic_regression(shares, weights=weights)
-        ends = np.unique(np.concatenate((found.blocks[:-1], found.blocks[1:] - 1)))  # where each step begins and ends
+        ends = np.unique(
+            np.concatenate((found.blocks[:-1], found.blocks[1:] - 1))
+        )  # the first and last point of each step
         return cls(scores[ends], np.clip(found.x[ends], 0.0, 1.0))
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
@@ -40,10 +42,10 @@ class IsotonicCurve:
 
 @dataclass(frozen=True)
 class LogisticCurve:
-    """σ(level + slope · asinh(score / unit)): two numbers, for little data.
+    """Logistic regression, for little data: σ(level + slope · asinh(score / unit)).
 
-    Log odds do not grow in proportion to the scores of an item model but to about their logarithm, so the score is
-    stretched near 0 and pressed together beyond ``unit``, a quarter of the scores' standard deviation.
+    The log odds grow roughly with the logarithm of an item model's scores, so the score is transformed by asinh:
+    linear near 0 and logarithmic beyond ``unit``, a quarter of the scores' standard deviation.
     """
 
     level: float
@@ -76,12 +78,13 @@ class LogisticCurve:
 
 @dataclass(frozen=True)
 class HiddenCurve:
-    """min(factor · p / (1 − p), 1) with p read off ``curve`` at scale · score.
+    """A curve rescaled to an assumed ratio of hidden to observed positives: min(factor · p / (1 − p), 1).
 
-    Cross-fitting hid one K-th of the observed positives. The truly hidden ones, ρ for each observed, were there too,
-    but counted among the others. If both kinds look alike, K·ρ·p of the pairs at a score are truly hidden where p are
-    the fold's; and once these are observed, that is a share K·ρ·p / (1 − p) of what is left: ``factor`` is K·ρ. A
-    model that saw every pair has larger scores than one that saw a part; ``scale`` takes them back.
+    p is the value of ``curve`` at scale · score. Cross-fitting holds out one K-th of the observed positives. The truly
+    hidden ones, ρ for each observed, were there too, but labelled negative. If both kinds have the same scores, a share
+    K·ρ·p of the pairs at a score is truly hidden where a share p was held out; once these are observed, that is a
+    share K·ρ·p / (1 − p) of the unobserved pairs, so ``factor`` is K·ρ. A model fitted to all pairs has larger scores
+    than one fitted to a part; ``scale`` corrects for that.
     """
 
     curve: CalibrationCurve
@@ -98,12 +101,12 @@ CURVES: Final[dict[str, Callable[..., CalibrationCurve]]] = {
 }
 
 
-def with_odds(probabilities: np.ndarray, factor: float) -> np.ndarray:
-    """The probabilities whose odds are ``factor`` times as high; 0 and 1 stay.
+def scale_odds(probabilities: np.ndarray, factor: float) -> np.ndarray:
+    """The probabilities with odds multiplied by ``factor``; 0 and 1 are unchanged.
 
-    >>> with_odds(np.array([0.0, 0.5, 1.0]), 3.0)
+    >>> scale_odds(np.array([0.0, 0.5, 1.0]), 3.0)
     array([0.  , 0.75, 1.  ])
-    >>> with_odds(np.array([0.5, 1.0]), 0.0)
+    >>> scale_odds(np.array([0.5, 1.0]), 0.0)
     array([0., 1.])
     """
     raised = np.asarray(probabilities * factor, dtype=np.float64)
@@ -111,9 +114,10 @@ def with_odds(probabilities: np.ndarray, factor: float) -> np.ndarray:
 
 
 def hidden_share(observed: np.ndarray, hidden: float) -> np.ndarray:
-    """min(hidden · r / (1 − r), 1): P(hidden | unobserved) of pairs of which a share r is observed.
+    """P(hidden | unobserved) = min(hidden · r / (1 − r), 1) of pairs of which a share r is observed.
 
-    With ``hidden`` hidden positives for each observed one, hidden · r of all such pairs are hidden, and 1 − r are left.
+    With ``hidden`` hidden positives for each observed one, a share hidden · r of all pairs is hidden and 1 − r is
+    unobserved.
 
     >>> hidden_share(np.array([0.0, 0.2, 0.9, 1.0]), 0.5)
     array([0.   , 0.125, 1.   , 1.   ])
@@ -123,32 +127,32 @@ def hidden_share(observed: np.ndarray, hidden: float) -> np.ndarray:
 
 
 def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """part / whole; 1 where there is nothing."""
+    """part / whole; 1 where whole is 0."""
     return np.divide(part, whole, out=np.ones(np.shape(whole)), where=np.asarray(whole) > 0)
 
 
 def pooled(scores: np.ndarray, hidden: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean scores ascending, shares of hidden pairs and weights of pools of at least ``LEAST`` pairs.
+    """Mean scores in ascending order, shares of hidden pairs and weights of pools of at least ``MIN_POOL`` pairs.
 
     Pairs of equal score are in one pool.
     """
     order = np.argsort(scores, kind="stable")
     scores, hidden, weights = scores[order].astype(np.float64), hidden[order], weights[order]
-    first = np.searchsorted(scores, scores)  # the place of the first pair of equal score
-    pools = np.unique(first // LEAST, return_inverse=True)[1]
-    pools = _joined(np.bincount(pools))[pools]
+    first = np.searchsorted(scores, scores)  # the index of the first pair of equal score
+    pools = np.unique(first // MIN_POOL, return_inverse=True)[1]
+    pools = _merged(np.bincount(pools))[pools]
     weight = np.bincount(pools, weights)
     return np.bincount(pools, weights * scores) / weight, np.bincount(pools, weights * hidden) / weight, weight
 
 
-def _joined(counts: np.ndarray) -> np.ndarray:
-    """The new number of each pool, so that none is too small: a short one joins the next, the last the one before."""
+def _merged(counts: np.ndarray) -> np.ndarray:
+    """The new number of each pool, so that none is too small: it joins the next, the last one the previous."""
     numbers = np.empty(len(counts), dtype=np.int64)
     number = n_pairs = 0
     for place, count in enumerate(counts.tolist()):
         numbers[place] = number
         n_pairs += count
-        if n_pairs >= LEAST:
+        if n_pairs >= MIN_POOL:
             number, n_pairs = number + 1, 0
     return np.minimum(numbers, max(number - 1, 0)) if n_pairs else numbers
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,8 +12,8 @@ from bayesneg.checks import number, one_of
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Prior
-from bayesneg.samplers.priors.basic import as_prior, part_of, wrapped
-from bayesneg.samplers.priors.calibration_curves import with_odds
+from bayesneg.samplers.priors.basic import PriorLike, component, component_probability, converted
+from bayesneg.samplers.priors.calibration_curves import scale_odds
 
 SURE = 1e-9  # probabilities are clipped to [1e-9, 1 − 1e-9], so that no prior overrules all others
 
@@ -37,17 +37,17 @@ class Combined(Prior):
         0.2
     """
 
-    priors: Sequence[Prior | Callable[[np.ndarray, np.ndarray], np.ndarray]]
+    priors: Sequence[PriorLike]
     weights: Sequence[float] | None = None
     scale: Literal["logit", "probability"] = "logit"
 
     def __post_init__(self) -> None:
         one_of("scale", self.scale, ("logit", "probability"))
-        if not isinstance(self.priors, Sequence):
+        if not isinstance(self.priors, Sequence) or isinstance(self.priors, str):
             raise InputError(f"priors must be a list of priors, got {self.priors!r}; write Combined([a, b])")
         if not self.priors:
             raise InputError("priors must name at least one prior, got none")
-        object.__setattr__(self, "priors", tuple(wrapped(prior, "Combined") for prior in self.priors))
+        object.__setattr__(self, "priors", tuple(component(prior, "Combined") for prior in self.priors))
         if self.weights is not None:
             if not isinstance(self.weights, (Sequence, np.ndarray)):
                 raise InputError(f"weights must be a list of numbers, one for each prior, got {self.weights!r}")
@@ -58,11 +58,11 @@ class Combined(Prior):
             object.__setattr__(self, "weights", tuple(self.weights))
 
     def fit(self, train: Interactions) -> Combined:
-        return replace(self, priors=[as_prior(prior).fit(train) for prior in self.priors])
+        return replace(self, priors=[converted(prior).fit(train) for prior in self.priors])
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         weights = np.ones(len(self.priors)) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
-        parts = [part_of(prior, users, items) for prior in self.priors]
+        parts = [component_probability(prior, users, items) for prior in self.priors]
         if self.scale == "logit":
             parts = [_logit(part) for part in parts]
         mean = sum(weight * part for weight, part in zip(weights / weights.sum(), parts, strict=True))
@@ -70,7 +70,7 @@ class Combined(Prior):
 
     @property
     def uses_test_labels(self) -> bool:
-        return any(as_prior(prior).uses_test_labels for prior in self.priors)
+        return any(converted(prior).uses_test_labels for prior in self.priors)
 
 
 @dataclass(frozen=True)
@@ -87,22 +87,22 @@ class Scaled(Prior):
         0.75
     """
 
-    prior: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray]
+    prior: PriorLike
     strength: float = 1.0
 
     def __post_init__(self) -> None:
         number("strength", self.strength, above=0)
-        object.__setattr__(self, "prior", wrapped(self.prior, "Scaled"))
+        object.__setattr__(self, "prior", component(self.prior, "Scaled"))
 
     def fit(self, train: Interactions) -> Scaled:
-        return replace(self, prior=as_prior(self.prior).fit(train))
+        return replace(self, prior=converted(self.prior).fit(train))
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        return with_odds(part_of(self.prior, users, items), self.strength)
+        return scale_odds(component_probability(self.prior, users, items), self.strength)
 
     @property
     def uses_test_labels(self) -> bool:
-        return as_prior(self.prior).uses_test_labels
+        return converted(self.prior).uses_test_labels
 
 
 def _logit(probabilities: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Hiding part of the training data, so that a prior can be learned or judged without any other label."""
+"""Cross-fitting: folds of the training data that are hidden, so that a prior is learned without other labels."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 
-MOST_PAIRS = 1 << 20  # up to here every unobserved pair is looked at, beyond it a uniform sample of so many
+MOST_PAIRS = 1 << 20  # more unobserved pairs than this are sampled uniformly
 
 
-class Pairs(NamedTuple):
-    """Pairs outside what is seen: every hidden one, and others that stand for all the rest."""
+class UnobservedPairs(NamedTuple):
+    """Pairs outside the visible part: all hidden ones, and a weighted sample of the others."""
 
     users: np.ndarray  # (P,) int64, ascending
     items: np.ndarray  # (P,) int64
     hidden: np.ndarray  # (P,) bool, whether the pair is one of the hidden
-    weights: np.ndarray  # (P,) how many pairs each stands for
+    weights: np.ndarray  # (P,) sampling weights
 
 
 def folds_of(train: Interactions, folds: int, rng: np.random.Generator) -> Iterator[tuple[Interactions, Interactions]]:
-    """Seen and hidden parts of the training data, each pair hidden once."""
+    """Visible and hidden parts of the training data; each pair is hidden once."""
     if len(train) < folds:
         raise InputError(f"folds must be at most the number of training interactions {len(train)}, got {folds}")
     fold = rng.permutation(len(train)) % folds
@@ -32,8 +32,8 @@ def folds_of(train: Interactions, folds: int, rng: np.random.Generator) -> Itera
 
 def unobserved_pairs(
     seen: Interactions, hidden: Interactions | None, rng: np.random.Generator, *, most: int | None = None
-) -> Pairs:
-    """Pairs outside ``seen``; a small catalogue gives them all."""
+) -> UnobservedPairs:
+    """Pairs outside ``seen``: all of them for a small catalogue, a weighted sample otherwise."""
     limit = MOST_PAIRS if most is None else most
     n_pairs = seen.n_users * seen.n_items
     cells = np.arange(n_pairs) if n_pairs <= limit else np.sort(rng.integers(n_pairs, size=limit))
@@ -48,6 +48,6 @@ def unobserved_pairs(
         users, items = np.concatenate((hidden.users, users)), np.concatenate((hidden.indices, items))
     marks = np.arange(len(users)) < n_hidden
     order = np.argsort(users, kind="stable")
-    return Pairs(
+    return UnobservedPairs(
         users[order].astype(np.int64), items[order].astype(np.int64), marks[order], np.where(marks, 1.0, weight)[order]
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,8 +10,8 @@ from bayesneg.checks import number
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Prior
-from bayesneg.samplers.priors.basic import as_prior, part_of, wrapped
-from bayesneg.samplers.priors.calibration_curves import with_odds
+from bayesneg.samplers.priors.basic import PriorLike, component, component_probability, converted
+from bayesneg.samplers.priors.calibration_curves import scale_odds
 from bayesneg.samplers.priors.rates import Rate
 from bayesneg.seeding import stream
 
@@ -40,7 +39,7 @@ class Exposure(Prior):
     """
 
     rejected: Interactions = field(repr=False)
-    base: Prior | Callable[[np.ndarray, np.ndarray], np.ndarray] = field(default_factory=Rate)
+    base: PriorLike = field(default_factory=Rate)
     seen: float = 0.1
 
     def __post_init__(self) -> None:
@@ -49,29 +48,29 @@ class Exposure(Prior):
             raise InputError(
                 f"rejected must be interactions, got {type(self.rejected).__name__}; bn.load reads a file or a frame"
             )
-        object.__setattr__(self, "base", wrapped(self.base, "Exposure"))
+        object.__setattr__(self, "base", component(self.base, "Exposure"))
 
     def fit(self, train: Interactions) -> Exposure:
-        return replace(self, rejected=matched(self.rejected, train), base=as_prior(self.base).fit(train))
+        return replace(self, rejected=matched(self.rejected, train), base=converted(self.base).fit(train))
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         if np.max(users, initial=0) >= self.rejected.n_users or np.max(items, initial=0) >= self.rejected.n_items:
             raise InputError("Exposure numbers users and items by the training data; call prior.fit(train) first")
-        base = part_of(self.base, users, items)
-        return np.where(self.rejected.contains(users, items), with_odds(base, self.seen), base)
+        base = component_probability(self.base, users, items)
+        return np.where(self.rejected.contains(users, items), scale_odds(base, self.seen), base)
 
     @property
     def uses_test_labels(self) -> bool:
-        return as_prior(self.base).uses_test_labels
+        return converted(self.base).uses_test_labels
 
 
-def passed_over(shown: Interactions, chosen: Interactions, *, held_out: float = 0.0) -> Interactions:
-    """The pairs that were shown and never chosen, but for a random share ``held_out`` of them.
+def passed_over(shown: Interactions, interactions: Interactions, *, held_out: float = 0.0) -> Interactions:
+    """The pairs that were shown without an interaction, less a random share ``held_out`` of them.
 
-    Where a share of what was chosen is held out, as much of what was not must be: otherwise nothing but test labels
-    would be missing among what was shown, and the prior would give them away.
+    Where a share of the interactions is held out, the same share of these pairs must be: otherwise the pairs missing
+    from what was shown would be exactly the test labels, and the prior would leak them.
     """
-    left = ~matched(chosen, shown).contains(shown.users, shown.indices)
+    left = ~matched(interactions, shown).contains(shown.users, shown.indices)
     left &= stream(0, "shown").random(len(left)) >= held_out
     return Interactions.from_numbers(
         shown.users[left], shown.indices[left], user_ids=shown.user_ids, item_ids=shown.item_ids, name=shown.name
@@ -79,7 +78,7 @@ def passed_over(shown: Interactions, chosen: Interactions, *, held_out: float = 
 
 
 def matched(pairs: Interactions, train: Interactions) -> Interactions:
-    """The pairs whose user and item are in the training data, by its numbers."""
+    """The pairs whose user and item are in the training data, in its dense numbers."""
     if pairs.user_ids is train.user_ids and pairs.item_ids is train.item_ids:
         return pairs
     users = _numbers(pairs.user_ids, train.user_ids)[pairs.users]

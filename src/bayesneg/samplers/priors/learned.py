@@ -25,7 +25,7 @@ from bayesneg.samplers.priors.calibration_curves import CURVES, CalibrationCurve
 from bayesneg.samplers.priors.cross_fitting import folds_of, unobserved_pairs
 from bayesneg.seeding import stream
 
-AT_ONCE = 1 << 24  # scores made at once when rows are filled: 64 MiB
+AT_ONCE = 1 << 24  # scores computed at once when the cache is filled: 64 MiB
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Learned(Prior):
     hidden: float | None = None
     seed: int = 0
     cache: int = 256
-    _last: _Last = field(default_factory=lambda: _Last(), init=False, repr=False, compare=False)
+    _last: _LastFit = field(default_factory=lambda: _LastFit(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         one_of("item_model", self.item_model, ("auto", "ease", "neighbours"))
@@ -78,8 +78,8 @@ class Learned(Prior):
         if self.hidden is not None:
             number("hidden", self.hidden, above=0)
 
-    def fit(self, train: Interactions) -> ScoredPrior:
-        """The learned prior; asked for again with the same data, by another seed of a comparison, the same one."""
+    def fit(self, train: Interactions) -> CalibratedItemModel:
+        """The learned prior; the seeds of a comparison, which fit to the same data, share it."""
         with self._last.lock:
             if self._last.prior is None or not self._last.prior.is_of(train):
                 self._last.prior = self._learned(train)
@@ -88,20 +88,20 @@ class Learned(Prior):
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         raise unfitted(self)
 
-    def _learned(self, train: Interactions) -> ScoredPrior:
+    def _learned(self, train: Interactions) -> CalibratedItemModel:
         rng = stream(self.seed, "learned prior")
         scores, hidden, weights = self._cross_fitted(train, rng)
         curve = CURVES[self.curve](scores, hidden, weights)
         model = self._item_model(train)
         if self.hidden is not None:
             pairs = unobserved_pairs(train, None, rng)
-            now = _size(model.pairs(train, pairs.users, pairs.items), pairs.weights)
-            scale = _size(scores, weights) / now if now > 0 else 1.0
+            now = _root_mean_square(model.pairs(train, pairs.users, pairs.items), pairs.weights)
+            scale = _root_mean_square(scores, weights) / now if now > 0 else 1.0
             curve = HiddenCurve(curve, factor=self.folds * self.hidden, scale=scale)
-        return ScoredPrior(model, curve, replace(train, truth=None), cache=self.cache)
+        return CalibratedItemModel(model, curve, replace(train, truth=None), cache=self.cache)
 
     def _cross_fitted(self, train: Interactions, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Scores of unobserved pairs, whether each was hidden, and how many each stands for."""
+        """Held-out scores of unobserved pairs, whether each pair was hidden, and its sampling weight."""
         found = []
         for seen, held_out in folds_of(train, self.folds, rng):
             pairs = unobserved_pairs(seen, held_out, rng)
@@ -110,35 +110,35 @@ class Learned(Prior):
         scores, hidden, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return scores, hidden, weights
 
-    def _item_model(self, chosen: Interactions) -> ItemModel:
-        if self.item_model == "ease" or (self.item_model == "auto" and chosen.n_items <= DENSE_ITEMS):
-            return ease(chosen, l2=self.l2)
-        return item_neighbours(chosen, neighbours=self.neighbours, shrink=self.shrink)
+    def _item_model(self, train: Interactions) -> ItemModel:
+        if self.item_model == "ease" or (self.item_model == "auto" and train.n_items <= DENSE_ITEMS):
+            return ease(train, l2=self.l2)
+        return item_neighbours(train, neighbours=self.neighbours, shrink=self.shrink)
 
 
 @dataclass
-class _Last:
-    """What was learned last, so that the seeds of a comparison share it."""
+class _LastFit:
+    """The last fitted prior, shared by the seeds of a comparison."""
 
-    prior: ScoredPrior | None = None
+    prior: CalibratedItemModel | None = None
     lock: Lock = field(default_factory=Lock)
 
 
-class ScoredPrior(Prior):
-    """A curve over the scores of an item model: what :class:`Learned` learned from ``train``."""
+class CalibratedItemModel(Prior):
+    """A fitted :class:`Learned`: a calibration curve over the scores of an item model."""
 
     def __init__(self, model: ItemModel, curve: CalibrationCurve, train: Interactions, *, cache: int) -> None:
         self.model, self.curve, self.train = model, curve, train
         fits = 4 * train.n_users * train.n_items <= cache * 2**20 and model.rows_are_pairs
-        self.rows = _Rows(train.n_users, train.n_items) if fits else None
+        self.rows = _CachedRows(train.n_users, train.n_items) if fits else None
 
     def is_of(self, train: Interactions) -> bool:
         same = self.train.indices is train.indices and self.train.indptr is train.indptr
         return same or self.train.fingerprint == train.fingerprint
 
-    def fit(self, train: Interactions) -> ScoredPrior:
+    def fit(self, train: Interactions) -> CalibratedItemModel:
         if not self.is_of(train):
-            raise InputError("the prior was learned from other training data; give the Learned itself")
+            raise InputError("the prior was fitted to other training data; use the Learned() it came from")
         return self
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
@@ -149,26 +149,26 @@ class ScoredPrior(Prior):
         scores = self.model.pairs(self.train, users.flatten(), items.flatten())
         return self.curve(scores).astype(np.float32).astype(np.float64).reshape(users.shape)
 
-    def _fill(self, rows: _Rows, users: np.ndarray) -> None:
-        """Make the rows that are asked for the first time."""
+    def _fill(self, rows: _CachedRows, users: np.ndarray) -> None:
+        """Compute the rows that are not cached yet."""
         missing = np.unique(users[~rows.filled[users]])
         step = max(1, AT_ONCE // self.train.n_items)
         for start in range(0, len(missing), step):
-            own = missing[start : start + step]
-            rows.probabilities[own] = self.curve(self.model.rows(self.train, own))
-            rows.filled[own] = True  # after its row is whole: other threads may be reading
+            due = missing[start : start + step]
+            rows.probabilities[due] = self.curve(self.model.rows(self.train, due))
+            rows.filled[due] = True  # after the row is complete: other threads may be reading
 
 
-class _Rows:
-    """Probabilities of every item for the users asked about so far; memory is taken as rows are filled."""
+class _CachedRows:
+    """The probabilities of all items for the users requested so far."""
 
     def __init__(self, n_users: int, n_items: int) -> None:
         self.probabilities = np.empty((n_users, n_items), dtype=np.float32)
         self.filled = np.zeros(n_users, dtype=bool)
 
 
-def _size(scores: np.ndarray, weights: np.ndarray) -> float:
-    """The root mean square; 0 of nothing."""
+def _root_mean_square(scores: np.ndarray, weights: np.ndarray) -> float:
+    """0 where all weights are 0."""
     if not weights.sum() > 0:
         return 0.0
     return float(np.sqrt(np.average(scores.astype(np.float64) ** 2, weights=weights)))

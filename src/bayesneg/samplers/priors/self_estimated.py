@@ -1,11 +1,10 @@
-"""A prior that the model being trained gives itself.
+"""A prior estimated from the model in training.
 
-After each epoch the share of false negatives is estimated per band of the model's score and band of the item's
-popularity, from training pairs that are kept out of training: how many of them lie in a band, over how many unobserved
-pairs do. Both bands together, since scores and popularity go together: a popularity prior times a likelihood of the
-score counts popularity twice. For the same reason it is used with ``likelihood="uninformative"``: the scores are in
-the prior.
-Score bands with a flat prior instead are what :class:`~bayesneg.samplers.likelihoods.Empirical` does.
+After each epoch the share of false negatives is estimated per bin of the model's score and of the item's popularity,
+from training pairs held out from training: their number in a bin over the number of unobserved pairs in it. The bins
+are joint, since scores and popularity are correlated: a popularity prior times a likelihood of the score counts
+popularity twice. For the same reason the prior is used with ``likelihood="uninformative"``.
+:class:`~bayesneg.samplers.likelihoods.Empirical` has score bins alone, for any prior.
 """
 
 from __future__ import annotations
@@ -22,75 +21,77 @@ from bayesneg.errors import InputError
 from bayesneg.interfaces import Embeddings, Prior, Scorer
 from bayesneg.kernels.rules import Draws
 from bayesneg.samplers.candidates import evenly_spread
-from bayesneg.samplers.held_out import Probes
+from bayesneg.samplers.held_out import HeldOutPairs
+from bayesneg.samplers.priors.basic import unfitted
 from bayesneg.seeding import stream
 
-PAIRS = 1 << 18  # unobserved pairs that stand for all of them
-# shares of the probes below each edge: eighths, and ever narrower where scores are highest, since those decide
+MAX_PAIRS = 1 << 18  # unobserved pairs that are sampled
+# shares of the held-out pairs below each edge: eighths, then halving, since the highest scores decide
 SCORE_EDGES = np.concatenate((np.arange(1, 8) / 8, 1.0 - 0.5 ** np.arange(4, 9)))
 POPULARITY_EDGES = np.arange(1, 6) / 6
-SCORE_BANDS, POPULARITY_BANDS = len(SCORE_EDGES) + 1, len(POPULARITY_EDGES) + 1
-STRENGTH = 20.0  # probes that a cell is worth before it has any, at the rate of its score band
-MOST = 0.95  # of a band at most this share is taken to be false negatives
+SCORE_BINS, POPULARITY_BINS = len(SCORE_EDGES) + 1, len(POPULARITY_EDGES) + 1
+STRENGTH = 20.0  # pseudo-count of a cell, at the rate of its score bin
+MAX_PROBABILITY = 0.95
 
 
-class Bands:
-    """Where pairs fall: by the standing of the score in the user's list and by the popularity of the item."""
+class StandardizedScores:
+    """Scores standardized per user, (x − mean)/deviation over all items, by the embeddings of the last epoch end."""
 
-    def __init__(self, train: Interactions) -> None:
-        self.popularity = train.popularity
+    def __init__(self) -> None:
         nothing = np.empty((0, 0), dtype=np.float32)
-        self.vectors = Embeddings(nothing, nothing)  # of the model as it was at the last epoch end
-        self.means = self.scales = np.empty(0)  # (n_users,) of a user's scores over all items
+        self.embeddings = Embeddings(nothing, nothing)
+        self.means = self.deviations = np.empty(0)  # (n_users,)
 
-    def look_at(self, vectors: Embeddings) -> None:
-        """Take up the vectors; the mean and the deviation of every user's scores follow without any score."""
-        users, items = (np.asarray(part, dtype=np.float32).copy() for part in vectors)
+    def update(self, embeddings: Embeddings) -> None:
+        """Take a copy of the embeddings; the moments of every user's scores follow without computing a score."""
+        users, items = (np.asarray(part, dtype=np.float32).copy() for part in embeddings)
         middle = items.mean(axis=0, dtype=np.float64)
-        spread = (items - middle).astype(np.float64)
-        covariance = spread.T @ spread / len(items)
-        self.vectors, self.means = Embeddings(users, items), users @ middle
-        self.scales = np.sqrt(np.maximum(np.einsum("ud,de,ue->u", users, covariance, users), 1e-30))
+        centred = (items - middle).astype(np.float64)
+        covariance = centred.T @ centred / len(items)
+        self.embeddings, self.means = Embeddings(users, items), users @ middle
+        self.deviations = np.sqrt(np.maximum(np.einsum("ud,de,ue->u", users, covariance, users), 1e-30))
 
-    def standings(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """(x − mean)/deviation of pairs, 0 for all before a model is seen."""
+    def of(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """The standardized scores of pairs; 0 before the first update."""
         if len(self.means) == 0:
             return np.zeros(np.broadcast_shapes(np.shape(users), np.shape(items)))
-        x = np.einsum("...d,...d->...", self.vectors.users[users], self.vectors.items[items])
-        return (x - self.means[users]) / self.scales[users]
+        x = np.einsum("...d,...d->...", self.embeddings.users[users], self.embeddings.items[items])
+        return (x - self.means[users]) / self.deviations[users]
 
 
 @dataclass
-class Rates:
-    """What a self-estimated prior knows."""
+class BinnedRates:
+    """The state of a self-estimated prior: the rate of false negatives per score bin and popularity bin."""
 
-    probes: Probes
-    bands: Bands
-    false_share: float  # θ
+    held_out: HeldOutPairs
+    scores: StandardizedScores
+    mean: float  # probability over all unobserved pairs, θ
     score_edges: np.ndarray  # (12,)
     popularity_edges: np.ndarray  # (5,)
     table: np.ndarray  # (13, 6) probability of a false negative
 
-    def cells(self, users: np.ndarray, items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        score = np.searchsorted(self.score_edges, self.bands.standings(users, items), side="right")
-        popularity = np.searchsorted(self.popularity_edges, self.bands.popularity[items], side="right")
+    def bins(self, users: np.ndarray, items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The score bins and popularity bins of pairs."""
+        score = np.searchsorted(self.score_edges, self.scores.of(users, items), side="right")
+        popularity = np.searchsorted(self.popularity_edges, self.held_out.train.popularity[items], side="right")
         return score, popularity
 
     def estimate(self) -> None:
-        """The bands and their rates, from where the probes and the unobserved pairs are now."""
-        train, places = self.probes.train, np.flatnonzero(self.probes.held)
-        if len(places) == 0:
-            self.table = np.full((SCORE_BANDS, POPULARITY_BANDS), self.false_share)
+        """Recompute the bins and their rates from the current scores of held-out and unobserved pairs."""
+        train, positions = self.held_out.train, np.flatnonzero(self.held_out.mask)
+        if len(positions) == 0:
+            self.table = np.full((SCORE_BINS, POPULARITY_BINS), self.mean)
             return
-        probes = train.users[places], train.indices[places]
-        self.score_edges = np.quantile(self.bands.standings(*probes), SCORE_EDGES)
-        self.popularity_edges = np.quantile(train.popularity[probes[1]], POPULARITY_EDGES)
-        found, everywhere = _counted(self.cells(*probes)), _counted(self.cells(*evenly_spread(train, PAIRS)))
-        evenly = everywhere * (len(places) / max(everywhere.sum(), 1.0))  # where probes like any pair would be
-        of_score = (found.sum(axis=1, keepdims=True) + 1.0) / (evenly.sum(axis=1, keepdims=True) + 1.0)
-        ratio = (found + STRENGTH) / (evenly + STRENGTH / of_score)
-        mean = (ratio * everywhere).sum() / max(everywhere.sum(), 1.0)
-        self.table = np.minimum(self.false_share * ratio / max(mean, 1e-300), MOST)
+        users, items = train.users[positions], train.indices[positions]
+        self.score_edges = np.quantile(self.scores.of(users, items), SCORE_EDGES)
+        self.popularity_edges = np.quantile(train.popularity[items], POPULARITY_EDGES)
+        found = _histogram(self.bins(users, items))
+        unobserved = _histogram(self.bins(*evenly_spread(train, MAX_PAIRS)))
+        expected = unobserved * (len(positions) / max(unobserved.sum(), 1.0))  # if held-out pairs were like any other
+        of_score = (found.sum(axis=1, keepdims=True) + 1.0) / (expected.sum(axis=1, keepdims=True) + 1.0)
+        ratio = (found + STRENGTH) / (expected + STRENGTH / of_score)
+        mean = (ratio * unobserved).sum() / max(unobserved.sum(), 1.0)
+        self.table = np.minimum(self.mean * ratio / max(mean, 1e-300), MAX_PROBABILITY)
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ class SelfEstimated(Prior):
     hidden: float = 0.25
     held_out: float = 0.05
     seed: int = 0
-    rates: Rates | None = field(default=None, repr=False, compare=False)
+    rates: BinnedRates | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         number("hidden", self.hidden, above=0)
@@ -125,55 +126,59 @@ class SelfEstimated(Prior):
         whole("seed", self.seed, least=0)
 
     def fit(self, train: Interactions) -> SelfEstimated:
-        probes = Probes.drawn(train, self.held_out, stream(self.seed, "self prior"))
+        held_out = HeldOutPairs.drawn(train, self.held_out, stream(self.seed, "self prior"))
         n_unobserved = train.n_users * train.n_items - len(train)
-        share = min(self.hidden * len(train) / max(n_unobserved, 1), MOST)
+        mean = min(self.hidden * len(train) / max(n_unobserved, 1), MAX_PROBABILITY)
         nothing = np.empty(0)
-        rates = Rates(probes, Bands(train), share, nothing, nothing, nothing)
+        rates = BinnedRates(held_out, StandardizedScores(), mean, nothing, nothing, nothing)
         rates.estimate()
         return replace(self, rates=rates)
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         rates = self._fitted()
-        return rates.table[rates.cells(users, items)]
+        return rates.table[rates.bins(users, items)]
 
-    def kept_out(self, draws: Draws, positions: np.ndarray) -> Draws:
-        return self._fitted().probes.kept_out(draws, positions)
+    @property
+    def follows_training(self) -> bool:
+        return True
+
+    @property
+    def uses_scores(self) -> bool:
+        return True
+
+    def without_held_out(self, draws: Draws, positions: np.ndarray) -> Draws:
+        return self._fitted().held_out.removed_from(draws, positions)
 
     def end_epoch(self, scorer: Scorer) -> None:
         rates = self._fitted()
         try:
-            vectors = scorer.embeddings()
+            embeddings = scorer.embeddings()
         except InputError as error:
             raise InputError(
-                "the self-estimated prior reads where a score stands off the vectors of users and items, and this "
-                "model gives scores alone; use likelihood='empirical' with another prior"
+                "SelfEstimated needs the embeddings of users and items, and this model gives scores only; use "
+                "likelihood='empirical' with another prior"
             ) from error
-        rates.bands.look_at(vectors)
+        rates.scores.update(embeddings)
         rates.estimate()
 
     def state_dict(self) -> dict[str, np.ndarray]:
         rates = self._fitted()
-        return {"held": rates.probes.held, **rates.bands.vectors._asdict()}
+        return {"held": rates.held_out.mask, **rates.scores.embeddings._asdict()}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         rates = self._fitted()
-        rates.probes.held[:] = state["held"]
+        rates.held_out.mask[:] = state["held"]
         if state["users"].size:
-            rates.bands.look_at(Embeddings(state["users"], state["items"]))
+            rates.scores.update(Embeddings(state["users"], state["items"]))
         rates.estimate()
 
-    @property
-    def weighs_scores(self) -> bool:
-        return True
-
-    def _fitted(self) -> Rates:
+    def _fitted(self) -> BinnedRates:
         if self.rates is None:
-            raise InputError("SelfEstimated learns from training data; call prior.fit(train) first, as fit does")
+            raise unfitted(self)
         return self.rates
 
 
-def _counted(cells: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    score, popularity = cells
-    flat = np.bincount(score * POPULARITY_BANDS + popularity, minlength=SCORE_BANDS * POPULARITY_BANDS)
-    return flat.reshape(SCORE_BANDS, POPULARITY_BANDS).astype(np.float64)
+def _histogram(bins: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    score, popularity = bins
+    flat = np.bincount(score * POPULARITY_BINS + popularity, minlength=SCORE_BINS * POPULARITY_BINS)
+    return flat.reshape(SCORE_BINS, POPULARITY_BINS).astype(np.float64)
