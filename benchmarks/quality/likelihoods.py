@@ -19,11 +19,11 @@ HIDDEN = 0.25
 KEPT = ("precision", "recall", "ndcg")
 
 SAMPLERS = {
-    f"{prior} prior, {likelihood}": bn.BNS(prior=made, likelihood=likelihood)
+    f"{prior} prior, {likelihood}": bn.BNS.paper(prior=made, likelihood=likelihood)
     for prior, made in (("popularity", bn.priors.Popularity()), ("rate", bn.priors.Rate(hidden=HIDDEN)))
     for likelihood in ("paper", "mixture", "empirical")
 } | {
-    f"self-estimated prior, flat, weight {weight:g}": bn.BNS(
+    f"self-estimated prior, flat, weight {weight:g}": bn.BNS.paper(
         prior=bn.priors.SelfEstimated(hidden=HIDDEN), likelihood="uninformative", weight=weight
     )
     for weight in (5.0, 1.0)

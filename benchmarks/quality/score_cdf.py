@@ -20,7 +20,7 @@ from benchmarks.data import splits
 from benchmarks.machine import write_result
 
 SAMPLERS = {
-    "exact": bn.BNS(),
+    "exact": bn.BNS.paper(),
     "refreshed": bn.BNS(cdf="refreshed"),
     "refreshed, two threads": bn.BNS(cdf="refreshed"),
     "DNS, 5 candidates": bn.DNS(candidates=5),

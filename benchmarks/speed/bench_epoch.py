@@ -28,7 +28,7 @@ CACHE_PROBE = """
 import bayesneg as bn
 from bayesneg.kernels.numba import sgd
 split = bn.split(bn.synthetic(30, 40, seed=0), test=0.2, seed=0)
-for sampler in (bn.RNS(), bn.BNS()):
+for sampler in (bn.RNS(), bn.BNS.paper()):
     bn.fit(bn.MF(dim=2), split, sampler, epochs=1, progress=False)
 print(sum(sgd.train_block.stats.cache_misses.values()))
 """
@@ -84,8 +84,8 @@ def main() -> None:
     contenders = {
         "plain NumPy, candidate by candidate": plain_epoch(train, candidate_by_candidate=True),
         "plain NumPy, candidates at once": plain_epoch(train, candidate_by_candidate=False),
-        "exact BNS": whole_training(train, bn.BNS(candidates=CANDIDATES, weight=WEIGHT), 100),
-        "exact BNS, first epochs": our_epoch(train, bn.BNS(candidates=CANDIDATES, weight=WEIGHT)),
+        "exact BNS": whole_training(train, bn.BNS.paper(candidates=CANDIDATES, weight=WEIGHT), 100),
+        "exact BNS, first epochs": our_epoch(train, bn.BNS.paper(candidates=CANDIDATES, weight=WEIGHT)),
         "DNS, 5 candidates": our_epoch(train, bn.DNS(candidates=CANDIDATES)),
         "RNS": our_epoch(train, bn.RNS()),
         "implicit's BPR": implicit_epoch(train),

@@ -29,7 +29,7 @@ from benchmarks.machine import write_result
 
 Device = Literal["cpu", "cuda"]
 BATCHES = {"ml-100k": 128, "ml-1m": 1024}
-SAMPLERS: dict[str, NegativeSampler] = {"RNS": bn.RNS(), "DNS": bn.DNS(), "BNS": bn.BNS()}
+SAMPLERS: dict[str, NegativeSampler] = {"RNS": bn.RNS(), "DNS": bn.DNS(), "BNS": bn.BNS.paper()}
 
 
 class Epochs:
@@ -74,7 +74,7 @@ def measure(name: str, train: Interactions, device: Device, repeats: int) -> dic
     found: dict[str, object] = {"seconds_per_epoch": median, "BNS / RNS": median["BNS"] / median["RNS"]}
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
-        whole = Epochs(train, bn.BNS(), device, BATCHES[name])
+        whole = Epochs(train, bn.BNS.paper(), device, BATCHES[name])
         found["BNS, 100 epochs, seconds"] = sum(whole.run() for _ in range(100))
         found["peak GPU memory, MiB"] = torch.cuda.max_memory_allocated() / 2**20
     return found

@@ -73,7 +73,7 @@ def told_samplers() -> dict[str, Callable[[Split], NegativeSampler]]:
     """BNS with each prior that can be told how much is hidden, told so."""
 
     def sampler(prior: Callable[..., Prior], split: Split) -> NegativeSampler:
-        return bn.BNS(prior=prior(hidden=len(split.test) / len(split.train)), likelihood="mixture")
+        return bn.BNS.paper(prior=prior(hidden=len(split.test) / len(split.train)), likelihood="mixture")
 
     names = {name: f"BNS (prior={name}, told how much is hidden, likelihood=mixture)" for name in TOLD}
     return {names[name]: partial(sampler, prior) for name, prior in TOLD.items()}
