@@ -209,4 +209,4 @@ def test_when_a_refreshed_F_is_made_anew_can_be_told():
     built = SamplerSpec.parse("bns:cdf=refreshed:moved=0.3:pool=12").build(split)
     assert built.refresh == bn.samplers.Refresh(moved=0.3, pool=12)
     with pytest.raises(InputError, match="moved is for a refreshed F"):
-        SamplerSpec.parse("bns:moved=0.3").build(split)
+        SamplerSpec.parse("bns:cdf=exact:moved=0.3").build(split)

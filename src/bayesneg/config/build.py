@@ -58,7 +58,7 @@ def _posterior(settings: dict[str, Any], split: Split) -> NegativeSampler:
 def _bns(settings: dict[str, Any], split: Split) -> BNS:
     weight = settings.pop("weight", None)
     refresh = {key: settings.pop(key) for key in ("moved", "pool") if settings.get(key) is not None}
-    if refresh and settings.get("cdf", "exact") == "exact":
+    if refresh and settings.get("cdf") == "exact":
         raise InputError(f"{next(iter(refresh))} is for a refreshed F; set cdf=refreshed with it")
     if refresh:
         settings = {**settings, "refresh": Refresh(**refresh)}

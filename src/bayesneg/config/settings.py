@@ -99,7 +99,7 @@ class PosteriorOptions(PriorOptions):
 class BNSOptions(PosteriorOptions):
     weight: float | str = Field(5.0, description="λ; or linear/START/RATE/FLOOR for max(START − RATE·epoch, FLOOR)")
     cdf: Literal["exact", "refreshed", "auto"] = Field(
-        "exact", description="how F is had: exact, refreshed (fast, from a summary) or auto (by the catalogue's size)"
+        "auto", description="how F is had: exact, refreshed (fast, from a summary) or auto (by the catalogue's size)"
     )
 
     moved: float | None = Field(
