@@ -176,7 +176,7 @@ COMPILE = """
 import bayesneg as bn
 from bayesneg.kernels.numba import draws
 from bayesneg.kernels.numba import observed
-from bayesneg.evaluation import _judge
+from bayesneg.evaluation import _auc, _topk
 from bayesneg.kernels.numba import sgd
 split = bn.split(bn.synthetic(30, 40, seed=0), test=0.2, seed=0)
 for sampler in (bn.RNS(), bn.PNS(), bn.BNS()):
@@ -184,7 +184,7 @@ for sampler in (bn.RNS(), bn.PNS(), bn.BNS()):
     run.evaluate(k=5)
     run.recommend(user=split.train.user_ids[0], k=5)
 training = sgd.train_block, observed.mark_cells, draws.draw_uniform, draws.draw_weighted
-entry_points = *training, _judge.judge, _judge.top_k
+entry_points = *training, _auc.count_ordered_pairs, _topk.top_k
 print(sum(sum(f.stats.cache_misses.values()) for f in entry_points))
 """
 

@@ -7,9 +7,8 @@ metrics at k = 5, 10, 20. "bare product" is ``users @ items.T`` for the evaluate
 takes; "bare product at its best" is the fastest of several chunk sizes and layouts, into a buffer that is kept. One
 thread; seconds are processor time, since others may use the machine; every repeat times each contender once, and
 ratios are of medians. Two contenders show what is left of a goal of 2: a look at each score copies each row, as
-any ranking must that masks items; a look-up for each score loads one number from a table of 1,024, which the AUC
-does without where the processor looks up bytes in registers. Also, the memory that evaluation takes with a million
-items. Writes results/speed/bench_evaluation.json.
+any ranking must that masks items; a look-up for each score loads one number from a table of 1,024, as the AUC
+does. Also, the memory that evaluation takes with a million items. Writes results/speed/bench_evaluation.json.
 """
 
 from __future__ import annotations

@@ -15,8 +15,9 @@ from bayesneg.data import lookup
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
-from bayesneg.evaluation import _judge as kernels
 from bayesneg.evaluation import ranking
+from bayesneg.evaluation._auc import count_ordered_pairs
+from bayesneg.evaluation._topk import top_k
 from bayesneg.evaluation.ranking import evaluate, recommend
 
 
@@ -94,7 +95,7 @@ def test_top_k_is_the_head_of_the_full_sort(world, data):
     table, parts = world
     k = data.draw(st.integers(1, table.shape[1]))
     masked = interactions(parts["train"], table.shape[1])
-    items = kernels.top_k(table, np.arange(len(table)), masked.indptr, masked.indices, k)
+    items = top_k(table, np.arange(len(table)), masked.indptr, masked.indices, k)
     for user, row in enumerate(items.tolist()):
         order = naive_order(table[user], parts["train"][user])
         assert row == (order + [-1] * k)[:k]
@@ -223,13 +224,14 @@ def test_every_batch_of_lists_gives_the_same_report(larger, monkeypatch):
             assert part.values[key] == pytest.approx(values, nan_ok=True)
 
 
-def test_judging_leaves_the_scores_as_they_are(larger):
+def test_ranking_leaves_the_scores_as_they_are(larger):
     table, split = larger
     scores = np.array(table, dtype=np.float32)[split.test.counts > 0]
     users = np.flatnonzero(split.test.counts)
     before = scores.copy()
-    seen, test = split.seen, split.test
-    kernels.judge(scores, users, seen.indptr, seen.indices, test.indptr, test.indices, 20, True)
+    masked = split.seen.indptr, split.seen.indices
+    top_k(scores, users, *masked, 20)
+    count_ordered_pairs(scores, users, *masked, split.test.indptr, split.test.indices)
     assert np.array_equal(scores, before)
 
 
@@ -403,13 +405,18 @@ def test_a_scorer_of_other_data_is_refused():
 def test_a_test_item_that_is_masked_is_excluded_once():
     both = interactions([[0]], 3)
     scores, users = np.array([[1, 0, 2]], dtype=np.float32), np.arange(1)
-    items, hits, wins, n_negatives = kernels.judge(
-        scores, users, both.indptr, both.indices, both.indptr, both.indices, 2, True
-    )
-    assert items.tolist() == [[2, 1]]
-    assert hits.tolist() == [[False, False]]
-    assert wins.tolist() == [1.0]
+    pairs = both.indptr, both.indices
+    assert top_k(scores, users, *pairs, 2).tolist() == [[2, 1]]
+    ordered, n_negatives = count_ordered_pairs(scores, users, *pairs, *pairs)
+    assert ordered.tolist() == [1.0]
     assert n_negatives.tolist() == [2]
+
+
+def test_pairs_are_counted_only_where_the_auc_is_asked_for(larger, monkeypatch):
+    table, split = larger
+    monkeypatch.setattr(ranking, "count_ordered_pairs", None)
+    others = [metric for metric in ranking.METRICS if metric != "auc"]
+    assert evaluate(TableScorer(table), split, metrics=others).mean["ndcg@20"] > 0
 
 
 @given(st.lists(st.sets(st.integers(0, 11)), min_size=1, max_size=4))

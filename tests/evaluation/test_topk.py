@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numba import njit
 
-from bayesneg.evaluation import _auc, _judge, _lanes, _topk
+from bayesneg.evaluation import _auc, _topk
+from bayesneg.evaluation._auc import count_ordered_pairs
+from bayesneg.evaluation._topk import top_k
 
 
 def plain(rng, n):
@@ -42,7 +43,7 @@ def constant(rng, n):
 
 
 LINES = [plain, tied, nearly_tied, with_outliers, with_infinities, mostly_nothing, huge, constant]
-SIZES = [1, 2, 31, 32, 33, 255, 256, 257, 1000, 5000, 40_000]  # the last has more columns than are counted
+SIZES = [1, 2, 31, 32, 33, 255, 256, 257, 1000, 5000, 40_000]
 
 
 def world(make, n_items, n_users=6):
@@ -80,66 +81,39 @@ def pairs_won(line, masked, tests):
 
 @pytest.mark.parametrize("n_items", SIZES)
 @pytest.mark.parametrize("make", LINES)
-def test_lists_hits_and_wins_are_those_of_sorting_and_comparing_everything(make, n_items):
+def test_lists_and_pairs_are_those_of_sorting_and_comparing_everything(make, n_items):
     scores, masked, tests = world(make, n_items)
     users = np.arange(len(scores))
     for k in sorted({1, min(20, n_items), min(600, n_items)}):
-        items, hits, wins, n_negatives = _judge.judge(scores, users, *rows(masked), *rows(tests), k, True)
-        assert np.array_equal(items, _judge.top_k(scores, users, *rows(masked), k))
+        items = top_k(scores, users, *rows(masked), k)
         for user in users:
             assert items[user].tolist() == sorted_head(scores[user], masked[user], k)
-            assert np.array_equal(hits[user], np.isin(items[user], tests[user]))
-            assert (wins[user], n_negatives[user]) == pairs_won(scores[user], masked[user], tests[user])
+    ordered, n_negatives = count_ordered_pairs(scores, users, *rows(masked), *rows(tests))
+    for user in users:
+        assert (ordered[user], n_negatives[user]) == pairs_won(scores[user], masked[user], tests[user])
 
 
 def test_users_are_looked_up_by_number():
     scores, masked, tests = world(plain, 700)
     users = np.array([4, 1])
-    items, hits, wins, _ = _judge.judge(scores[users], users, *rows(masked), *rows(tests), 10, True)
-    whole = _judge.judge(scores, np.arange(6), *rows(masked), *rows(tests), 10, True)
-    assert np.array_equal(items, whole[0][users])
-    assert np.array_equal(hits, whole[1][users])
-    assert np.array_equal(wins, whole[2][users])
+    items = top_k(scores[users], users, *rows(masked), 10)
+    assert np.array_equal(items, top_k(scores, np.arange(6), *rows(masked), 10)[users])
+    some = count_ordered_pairs(scores[users], users, *rows(masked), *rows(tests))
+    whole = count_ordered_pairs(scores, np.arange(6), *rows(masked), *rows(tests))
+    assert np.array_equal(some, np.array(whole)[:, users])
 
 
-def test_ordinary_lines_need_neither_the_heap_nor_every_pair():
-    """The ways out for odd lines are tested above; here, that they stay ways out."""
+def test_few_more_than_k_items_of_an_ordinary_line_are_sorted():
+    """Odd lines, where all are, are tested above; here, that they stay the exception."""
     line = np.random.default_rng(0).normal(size=3700).astype(np.float32)
-    nothing = np.zeros(0, dtype=np.int32)
-    desk = _topk.desk_for(len(line), 20)
-    _topk.lay_out(line, nothing, desk.x)
-    _topk._find_maxima(desk.x, desk.maxima)
-    cut = _topk._cut(desk.maxima, desk.lanes, 20)
-    assert 20 <= (line >= cut).sum() < len(desk.items) // 2
-    assert _topk._collect(desk, cut) == (line >= cut).sum()
-    tests = line[:40].copy()
-    padded = np.append(line, np.full(-len(line) % _lanes.BLOCK, -np.inf, dtype=np.float32))
-    levels = _auc.levels_for(len(line))
-    scale = np.float32(_auc.TOP - 4) / (tests.max() - tests.min())
-    shift = np.float32(_lanes.ZERO + 2) - tests.min() * scale
-    _auc._set_table(levels, tests, scale, shift)
-    above, n_unsure = sorted_out(padded, scale, shift, levels.table, levels.unsure)
-    assert 40 <= n_unsure < len(line) // 4
-    unsure = levels.unsure[:n_unsure]
-    assert np.isin(tests, unsure).all()
-    assert above + (unsure[:, None] < tests).sum() == (padded[:, None] < tests).sum()
+    lanes = np.empty(64, dtype=np.float32)
+    _topk._find_maxima(line, lanes)
+    assert 20 <= (line >= _topk._threshold(lanes, 20)).sum() < 60
 
 
-@njit
-def sorted_out(x, scale, shift, table, unsure):
-    return _lanes.sort_out(x, scale, shift, table, unsure)
-
-
-def test_the_table_is_read_alike_with_and_without_permuting_instructions(monkeypatch):
-    rng = np.random.default_rng(0)
-    x, table = rng.normal(size=640).astype(np.float32), rng.integers(0, 129, size=256).astype(np.uint8)
-    scale, shift = np.float32(30.0), np.float32(_lanes.ZERO + 100)
-    levels = np.array([_auc.level_of(score, scale, shift) for score in x])
-    monkeypatch.setattr(_lanes, "_permuted", _lanes._loaded)
-    loading = njit(sorted_out.py_func)
-    for read in (sorted_out, loading):
-        unsure = np.empty(len(x) + _lanes.LANES, dtype=np.float32)
-        total, n_unsure = read(x, scale, shift, table, unsure)
-        found = table[levels]
-        assert total == found[found < _lanes.UNSURE].sum()
-        assert np.array_equal(unsure[:n_unsure], x[found == _lanes.UNSURE])
+def test_few_negatives_of_an_ordinary_line_are_compared_with_the_test_items():
+    line = np.random.default_rng(0).normal(size=3700).astype(np.float32)
+    line[:40] = np.nan
+    bins, undecided = np.empty(len(line), dtype=np.int32), np.full(len(line) + 1, np.nan, dtype=np.float32)
+    _auc._count_twice(line, np.linspace(-2, 2, 40, dtype=np.float32), bins, undecided)
+    assert 40 <= np.isfinite(undecided).sum() < len(line) // 4

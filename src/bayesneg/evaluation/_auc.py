@@ -1,91 +1,117 @@
-"""How many pairs of a test item and a negative are in the right order (numba), without comparing every pair.
+"""Counts of correctly ordered pairs of a test item and a negative, which the AUC is computed from (numba).
 
-Scores become *levels*, whole numbers that never fall as the score rises. A table says for each level how many test
-items lie on higher ones, so that a negative costs one look-up. Only negatives on the level of a test item are compared
-by score; with some 250 levels between the lowest and the highest test item they are few.
+Scores fall into bins that never fall as the score rises. A table says for each bin how many test items lie in higher
+ones, so that a negative costs one look-up; only negatives in the bin of a test item are compared with each test score.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from bayesneg.evaluation._lanes import BLOCK, LEVELS, UNSURE, ZERO, compare_all, sort_out
-from bayesneg.kernels.numba.compiling import kernel
+from bayesneg.evaluation._topk import LOWEST, copy_scores, count_reaching
+from bayesneg.kernels.numba.compiling import DIGEST, entry_point, kernel
 
-TOP = LEVELS - 1  # the level of all that lies above the range; level 0 is for all below
-FEW = 4  # test items that are sooner compared with everything
-MANY = 120  # test items that share a table; they must be fewer than UNSURE
-
-
-class Levels(NamedTuple):
-    """Room to work on one line."""
-
-    table: np.ndarray  # (LEVELS,) uint8: the test items above a level, UNSURE where one lies on it
-    of_tests: np.ndarray  # (MANY,) uint8
-    unsure: np.ndarray  # (n_items and some,) float32, the scores on the level of a test item
+BINS_PER_TEST = 16
+UNDECIDED = -1  # in the table: a test item lies in this bin
 
 
 @kernel
-def levels_for(n_items: int) -> Any:
-    return Levels(
-        np.empty(LEVELS, dtype=np.uint8),
-        np.empty(MANY, dtype=np.uint8),
-        np.empty(n_items + 8 * BLOCK, dtype=np.float32),
-    )
+def _count_twice(negatives: np.ndarray, tests: np.ndarray, bins: np.ndarray, undecided: np.ndarray) -> Any:
+    """Twice the pairs in which the test item scores higher, a tie counting one half.
 
-
-@kernel
-def count_wins(x: np.ndarray, tests: np.ndarray, n_negatives: int, levels: Any) -> float:
-    """In how many pairs the test item scores higher, a tie counting one half.
-
-    ``x`` (whole blocks,) holds the score of each of the ``n_negatives``, nan for test items and −∞ elsewhere. ``tests``
-    (t,) are the scores of the test items, at least one; they change their order.
+    ``negatives`` (n_items,) are scores, NaN for items that are none; ``bins`` and ``undecided`` (n_items + 1,) are
+    work space.
     """
-    if len(tests) > MANY:
-        tests.sort()  # each table then covers a short range
-    n_hidden = len(x) - n_negatives - len(tests)
-    twice = np.int64(0)
-    for first in range(0, len(tests), MANY):
-        some = tests[first : first + MANY]
-        low, high = some.min(), some.max()
-        scale = np.float32(TOP - 4) / (high - low)
-        shift = np.float32(ZERO + 2) - low * scale
-        told_apart = np.float32(0.0) < scale < np.float32(np.inf) and level_of(low, scale, shift) > 0
-        if len(some) > FEW and told_apart:
-            _set_table(levels, some, scale, shift)
-            above, n_unsure = sort_out(x, scale, shift, levels.table, levels.unsure)
-            levels.unsure[n_unsure : n_unsure + BLOCK] = np.nan
-            # all that is no negative lies on level 0 and was counted as lower than every test item
-            twice += 2 * (above - (len(x) - n_negatives) * len(some))
-            twice += compare_all(levels.unsure[: -(-n_unsure // BLOCK) * BLOCK], some)
-        else:
-            twice += compare_all(x, some)
-            for test in some:
-                twice -= n_hidden * (2 if test > -np.inf else 1)
-    return 0.5 * twice
+    n_bins = BINS_PER_TEST * len(tests)
+    low, high = tests.min(), tests.max()
+    scale = np.float32(n_bins - 3) / (high - low)
+    if not np.float32(0) < scale < np.float32(np.inf):
+        scale = np.float32(np.nan)  # all scores fall into the last bin, and every pair is compared
+    shift = np.float32(1) - low * scale
+    _assign_bins(tests, scale, shift, n_bins, bins)
+    table = _tests_above(bins[: len(tests)], n_bins)
+    _assign_bins(negatives, scale, shift, n_bins, bins)
+    above, n_undecided = np.int64(0), 0
+    for item in range(len(negatives)):
+        n_above = table[np.uint32(bins[item])]
+        undecided[n_undecided] = negatives[item]
+        n_undecided += n_above == UNDECIDED
+        above += max(n_above, 0)
+    twice = 2 * above
+    for score in tests:
+        twice += _compare(undecided[:n_undecided], score)
+    return twice
 
 
 @kernel
-def level_of(score: Any, scale: Any, shift: Any) -> Any:
-    """Never falls as the score rises, since neither rounding nor cutting does; 0 for nan."""
-    level = score * scale + shift
-    level = level if level > np.float32(ZERO) else np.float32(ZERO)
-    level = level if level < np.float32(ZERO + TOP) else np.float32(ZERO + TOP)
-    return np.uint8(np.int32(level) - ZERO)
+def _assign_bins(scores: np.ndarray, scale: Any, shift: Any, n_bins: int, bins: np.ndarray) -> None:
+    """Linear bins, 0 for all below their range, the last for all above and for NaN."""
+    last = np.float32(n_bins - 1)
+    for position in range(len(scores)):
+        level = scores[position] * scale + shift
+        level = level if level < last else last
+        bins[position] = np.int32(level if level > np.float32(0) else np.float32(0))
 
 
 @kernel
-def _set_table(levels: Any, tests: np.ndarray, scale: Any, shift: Any) -> None:
-    levels.table[:] = 0
-    for test in range(len(tests)):
-        level = levels.of_tests[test] = level_of(tests[test], scale, shift)
-        levels.table[level] += np.uint8(1)
-    above = np.uint8(0)
-    for level in range(TOP, -1, -1):
-        here = levels.table[level]
-        levels.table[level] = above
+def _tests_above(test_bins: np.ndarray, n_bins: int) -> np.ndarray:
+    table = np.zeros(n_bins, dtype=np.int32)
+    for position in test_bins:
+        table[position] += 1
+    above = np.int32(0)
+    for position in range(n_bins - 1, -1, -1):
+        here = table[position]
+        table[position] = UNDECIDED if here else above
         above += here
-    for test in range(len(tests)):
-        levels.table[levels.of_tests[test]] = np.uint8(UNSURE)
+    return table
+
+
+@kernel
+def _compare(scores: np.ndarray, test_score: Any) -> Any:
+    """How many ``scores`` are below the test item's, plus how many are not above it."""
+    twice = np.int32(0)
+    for position in range(len(scores)):
+        twice += np.int32(scores[position] < test_score) + np.int32(scores[position] <= test_score)
+    return twice
+
+
+def _compile(digest: int) -> Any:
+    """The entry point, which closes over the digest; see :mod:`bayesneg.kernels.numba.compiling`."""
+
+    @entry_point
+    def count_ordered_pairs(
+        scores: np.ndarray,  # (B, n_items) float32
+        users: np.ndarray,  # (B,) int64
+        indptr: np.ndarray,  # (n_users + 1,) of the masked items
+        indices: np.ndarray,
+        test_indptr: np.ndarray,  # (n_users + 1,) of the test items, at least one for each of these users
+        test_indices: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """For each user, the pairs of a test item and a negative in the right order, and the negatives: (B,) each.
+
+        A negative is an item that is neither masked nor in the test. A tie counts one half.
+        """
+        n_items = scores.shape[1] + digest * 0
+        ordered = np.empty(len(users), dtype=np.float64)
+        n_negatives = np.empty(len(users), dtype=np.int64)
+        negatives, undecided = np.empty(n_items, dtype=np.float32), np.empty(n_items + 1, dtype=np.float32)
+        bins = np.empty(n_items, dtype=np.int32)
+        nothing = indices[:0]
+        for row in range(len(users)):
+            user = users[row]
+            tests = test_indices[test_indptr[user] : test_indptr[user + 1]]
+            test_scores = np.empty(len(tests), dtype=np.float32)
+            copy_scores(scores[row][tests], nothing, test_scores)
+            copy_scores(scores[row], indices[indptr[user] : indptr[user + 1]], negatives)
+            for item in tests:
+                negatives[item] = np.nan
+            n_negatives[row] = count_reaching(negatives, LOWEST)
+            ordered[row] = 0.5 * _count_twice(negatives, test_scores, bins, undecided)
+        return ordered, n_negatives
+
+    return count_ordered_pairs
+
+
+count_ordered_pairs = _compile(DIGEST)

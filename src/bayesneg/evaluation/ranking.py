@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from bayesneg.data import lookup
 from bayesneg.errors import InputError
-from bayesneg.evaluation import _judge as kernels
+from bayesneg.evaluation._auc import count_ordered_pairs
+from bayesneg.evaluation._topk import top_k
 from bayesneg.evaluation.metrics import auc, average_precision, hit, mrr, ndcg, popularity, precision, recall
 from bayesneg.evaluation.results import Report
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from bayesneg.interfaces import Scorer
 
 
-class Top(NamedTuple):
+class TopLists(NamedTuple):
     """The top-k lists of a batch of users; the users of one rank lie side by side, as metrics sum over ranks."""
 
     items: np.ndarray  # (B, k), −1 where nothing is left to list
@@ -30,11 +32,11 @@ class Top(NamedTuple):
     n_tests: np.ndarray  # (B,)
     popularity: np.ndarray  # (n_items,) training interactions
 
-    def cut(self, k: int) -> Top:
+    def cut(self, k: int) -> TopLists:
         return self._replace(items=self.items[:, :k], hits=self.hits[:, :k])
 
 
-LISTED: Final[dict[str, Callable[[Top], np.ndarray]]] = {
+LISTED: Final[dict[str, Callable[[TopLists], np.ndarray]]] = {
     "precision": lambda top: precision(top.hits),
     "recall": lambda top: recall(top.hits, top.n_tests),
     "ndcg": lambda top: ndcg(top.hits, top.n_tests),
@@ -85,11 +87,12 @@ def evaluate(
     values = {key: np.empty(len(users)) for key in _keys(wanted, cutoffs) if not key.startswith("coverage")}
     reached = np.zeros((len(cutoffs), judged.n_items + 1), dtype=bool)  # beyond the shorter list; the last is for −1
     for batch in _slices(len(users), max(1, BATCH_PLACES // max(cutoffs, default=1))):
-        found = _judge(scorer, users[batch], judged, seen, max(cutoffs, default=0), "auc" in wanted, chunk)
+        found = _rank(scorer, users[batch], judged, seen, max(cutoffs, default=0), "auc" in wanted, chunk)
         n_tests = judged.counts[users[batch]]
         if "auc" in wanted:
-            values["auc"][batch] = auc(found.wins, n_tests, found.n_negatives)
-        top = Top(found.items, found.hits, n_tests, split.train.popularity)
+            values["auc"][batch] = auc(found.ordered, n_tests, found.n_negatives)
+        hits = _hits(judged, users[batch], found.items)
+        top = TopLists(found.items, hits, n_tests, split.train.popularity)
         for place, n in enumerate(cutoffs):
             cut = top.cut(n)
             reached[place, cut.items[:, cutoffs[place - 1] if place else 0 :]] = True
@@ -117,7 +120,7 @@ def recommend(scorer: Scorer, seen: Interactions, user_numbers: np.ndarray, k: i
     items = np.empty((len(users), k), dtype=np.int32)
     best = np.empty((len(users), k), dtype=np.float32)
     for rows, scores in _score_blocks(scorer, users, None):
-        items[rows] = kernels.top_k(scores, users[rows], seen.indptr, seen.indices, k)
+        items[rows] = top_k(scores, users[rows], seen.indptr, seen.indices, k)
         best[rows] = np.take_along_axis(scores, np.maximum(items[rows], 0), axis=1)
         del scores
     best[items < 0] = np.nan
@@ -142,38 +145,40 @@ def _slices(length: int, size: int) -> Iterator[slice]:
     return (slice(start, min(start + size, length)) for start in range(0, length, size))
 
 
-class Found(NamedTuple):
-    """What judging leaves of the scores of a batch of users."""
+class Ranked(NamedTuple):
+    """What is kept of the scores of a batch of users."""
 
-    items: np.ndarray  # (B, k) int32
-    hits: np.ndarray  # (B, k) bool
-    wins: np.ndarray  # (B,) pairs of a test item and a negative in the right order
+    items: np.ndarray  # (B, k) int32, those of one rank side by side
+    ordered: np.ndarray  # (B,) pairs of a test item and a negative in the right order
     n_negatives: np.ndarray  # (B,)
 
 
-def _judge(
+def _rank(
     scorer: Scorer,
     users: np.ndarray,
     judged: Interactions,
     seen: Interactions,
     k: int,
-    counting: bool,
+    with_auc: bool,
     chunk: int | None,
-) -> Found:
-    found = Found(
-        items=np.empty((len(users), k), dtype=np.int32, order="F"),
-        hits=np.empty((len(users), k), dtype=bool, order="F"),
-        wins=np.empty(len(users)),
-        n_negatives=np.empty(len(users), dtype=np.int64),
-    )
+) -> Ranked:
+    """The top-k items of each user and, only where the AUC is asked for, the counts behind it."""
+    items = np.empty((len(users), k), dtype=np.int32, order="F")
+    ordered, n_negatives = np.zeros(len(users)), np.zeros(len(users), dtype=np.int64)
     for rows, scores in _score_blocks(scorer, users, chunk):
-        parts = kernels.judge(
-            scores, users[rows], seen.indptr, seen.indices, judged.indptr, judged.indices, k, counting
-        )
-        del scores  # before the next are made, so that one chunk is held and not two
-        for whole, part in zip(found, parts, strict=True):
-            whole[rows] = part
-    return found
+        masked = users[rows], seen.indptr, seen.indices
+        if k > 0:
+            items[rows] = top_k(scores, *masked, k)
+        if with_auc:
+            ordered[rows], n_negatives[rows] = count_ordered_pairs(scores, *masked, judged.indptr, judged.indices)
+        del scores  # before the next block is computed, so that one block is held and not two
+    return Ranked(items, ordered, n_negatives)
+
+
+def _hits(judged: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+    """(B, k): True where an item is a test item of its user."""
+    found = lookup.contains(judged.indptr, judged.indices, np.tile(users, items.shape[1]), items.ravel(order="F"))
+    return found.reshape(items.shape, order="F")
 
 
 def _keys(wanted: tuple[str, ...], cutoffs: tuple[int, ...]) -> list[str]:
