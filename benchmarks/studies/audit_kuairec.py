@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 import bayesneg as bn
-from bayesneg.config.names import parse_samplers
+from bayesneg.config.specs import parse_samplers
 from bayesneg.data.load import load
 from bayesneg.data.splits import Split
 from bayesneg.experiments.audit import audit, hide

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sweeps
 
-from bayesneg.experiments.cells import MODEL_KINDS, build_sampler
+from bayesneg.experiments.cells import MODELS, build_sampler
 from bayesneg.experiments.datasets import Source
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
@@ -161,7 +161,7 @@ def test_every_plan_names_settings_that_can_be_built(monkeypatch, tmp_path):
         assert 1 <= contest.n_first <= contest.n_all <= 10
         assert contest.ease
         for of_sampler, of_model in contest.settings:
-            MODEL_KINDS[model](**of_model)
+            MODELS[model](**of_model)
             build_sampler("bns", of_sampler, split)
     with pytest.raises(SystemExit, match="no plan for kuairec with mf, only for: ml-100k mf; "):
         plans.plan_of("kuairec", "mf")

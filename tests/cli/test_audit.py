@@ -128,7 +128,7 @@ def test_resume_keeps_the_finished_runs(bayesneg, ratings):
         (["--hide", "0.1", "--test", "test.csv"], "drop --hide, or drop --test"),
         (["--user-file", "users.csv"], "--user-file goes with --test"),
         (["--samplers", "rns,rns"], "RNS twice"),
-        (["--samplers", "rsn"], "'rsn' is no sampler; did you mean"),
+        (["--samplers", "rsn"], "'rsn' is not a sampler; did you mean"),
         (["--samplers", "bns:prior=nosuch.py:Wary"], "nosuch.py does not exist"),
         (["--samplers", "bns:prior=priors.py:Nothing"], "no prior 'Nothing'; it has: Wary, Needs, even"),
         (["--samplers", "bns:prior=priors.py:Needs"], "strength"),

@@ -49,9 +49,9 @@ def test_a_comparison_with_baselines_is_resumed(bayesneg, ratings):
     ("arguments", "error"),
     [
         (("train", "--model", "ease", "--sampler", "rns"), "model ease samples no negatives; drop --sampler"),
-        (("train", "--model", "ease", "--set", "candidates=3"), "'candidates' is no setting of ease"),
+        (("train", "--model", "ease", "--set", "candidates=3"), "'candidates' is not a setting of ease"),
         (("compare", "--model", "ease"), "compare shows it with --baselines ease"),
-        (("compare", "--baselines", "mf"), "'mf' is no baseline"),
+        (("compare", "--baselines", "mf"), "'mf' is not a baseline"),
         (("compare", "--baselines", "ease,ease"), "--baselines has EASE twice"),
         (("compare", "--baselines", "ease:l2=no"), "l2=no"),
     ],

@@ -47,7 +47,7 @@ def test_set_reaches_the_model_and_every_sampler_that_has_the_setting(bayesneg, 
 
 def test_a_setting_that_nobody_has_is_refused(bayesneg, ratings):
     error = compare(bayesneg, ratings, "--samplers", "rns,dns", "--set", "weight=3").error
-    assert "'weight' is no setting of rns or dns or mf" in error
+    assert "'weight' is not a setting of rns or dns or mf" in error
     assert "candidates" in error
 
 
@@ -61,7 +61,7 @@ def test_a_sampler_of_ones_own_joins_with_its_settings(bayesneg, ratings, own_sa
     ("options", "expected"),
     [
         (["--samplers", ","], "no sampler is named"),
-        (["--samplers", "rns,rsn"], "'rsn' is no sampler"),
+        (["--samplers", "rns,rsn"], "'rsn' is not a sampler"),
         (["--samplers", "rns,dns,rns"], "RNS twice"),
         (["--jobs", 0], "jobs must be at least 1, got 0"),
         (["--seeds", 0], "seeds must be at least 1"),

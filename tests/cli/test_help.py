@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from bayesneg.config.names import MODELS, SAMPLERS
+from bayesneg.config.build import reach
+from bayesneg.config.registry import MODELS, built_in_samplers, likelihoods, priors
 
 COMMANDS = [
     ["train"],
@@ -41,10 +42,10 @@ def test_the_help_shows_defaults(bayesneg):
 
 def test_the_help_of_train_lists_every_sampler_model_and_setting(bayesneg):
     text = bayesneg("train", "--help").out
-    shown = set(text[text.index("Samplers, and") :].split())
-    settings = {key for named in SAMPLERS.values() for key in named.options.model_fields}
-    settings |= {key for _, options, _ in MODELS.values() for key in options.model_fields}
-    assert set(SAMPLERS) | set(MODELS) | settings <= shown
+    shown = set(text[text.index("Samplers, with") :].split())
+    names = {*built_in_samplers(), *priors(), *likelihoods(), *MODELS}
+    kinds = [*(each.kind for each in built_in_samplers().values()), *priors().values(), *MODELS.values()]
+    assert names | {key for kind in kinds for key in reach(kind, {}).settings} <= shown
 
 
 def test_without_a_command_the_help_is_shown(bayesneg):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bayesneg as bn
-from bayesneg.config.build_priors import built_prior
+from bayesneg.config.build import build_prior
 from bayesneg.samplers.priors.exposure import passed_over
 
 
@@ -36,9 +36,9 @@ def test_what_was_shown_and_not_chosen_is_read_from_a_file(bayesneg, ratings):
 @pytest.mark.parametrize(
     ("setting", "error"),
     [
-        ("prior=lerned", "lerned is no prior; valid: popularity, flat, group, oracle, rate, smoothed, learned"),
-        ("prior=rate+no", "no is no prior"),
-        ("hidden=0.5", "hidden is for the prior rate or smoothed or learned or self; set prior=rate with it"),
+        ("prior=lerned", "'lerned' is not a prior; did you mean learned? valid: file.py:Class, flat, group, learned"),
+        ("prior=rate+no", "'no' is not a prior"),
+        ("hidden=0.5", "hidden is a setting of the prior learned, rate, self or smoothed; set prior=learned with it"),
         ("seen=0.5", "seen goes with rejected"),
         ("rejected=nowhere.csv", "nowhere.csv"),
         ("strength=0", "strength must be a number above 0"),
@@ -76,7 +76,7 @@ def test_the_calibration_of_a_custom_prior(bayesneg, ratings):
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        (("--priors", "lerned"), "lerned is no prior"),
+        (("--priors", "lerned"), "'lerned' is not a prior"),
         (("--priors", ","), "no prior is named"),
         (("--priors", "rate:strenght=2"), "did you mean strength"),
         (("--priors", "learned:prior=rate"), "the prior stands before the colon; drop prior=rate"),
@@ -129,7 +129,7 @@ def test_a_column_tells_what_was_shown_and_not_chosen(bayesneg, tmp_path):
     shown.write_text("user,item,clicked\n" + "".join(f"{u},{i},{c}\n" for u, i, c in sorted(rows)), encoding="utf-8")
     given = ("train", shown, "--rating-column", "clicked", "--min-rating", 1, "--epochs", 1, "--set", "prior=rate")
     about = ("--set", f"rejected={shown}")
-    assert "name the column that tells them with chosen_column" in bayesneg(*given, *about).error
+    assert "name the column that marks interactions with chosen_column" in bayesneg(*given, *about).error
     never = bayesneg(*given, *about, "--set", "chosen_column=clicked", "--set", "seen=0", "--json").json
     usual = bayesneg(*given, "--json").json
     assert never["epochs"][-1]["tnr"] > usual["epochs"][-1]["tnr"]
@@ -159,7 +159,7 @@ def test_as_much_of_the_passed_over_is_held_out_as_of_the_chosen(tmp_path):
     shown.write_text("user,item,clicked\n" + "".join(f"{u},{i},{c}\n" for u, i, c in rows), encoding="utf-8")
     split = bn.split(data, test=0.25, seed=0)
     about = {"prior": "rate", "rejected": str(shown), "chosen_column": "clicked", "seen": 0.0}
-    prior = built_prior(about, split).fit(split.train)
+    prior = build_prior(about, split).fit(split.train)
     missing = ~prior.rejected.contains(users, items) & ~split.train.contains(users, items)
     held_out = split.test.contains(users, items)
     assert missing[held_out].all()

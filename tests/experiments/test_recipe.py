@@ -73,13 +73,13 @@ ROW = '[[samplers]]\nlabel = "{}"\nuse = "{}"\n'
         ("seeds = 0", "x.toml: seeds: input should be greater than or equal to 1"),
         ("speed = 1", "x.toml: speed: extra inputs are not permitted"),
         ("seeds = ", "x.toml: Invalid value"),
-        ('models = ["xf"]', "x.toml: 'xf' is no model"),
-        ('models = ["ease"]', "x.toml: 'ease' is no model with a sampler; valid: lightgcn, mf, torch-mf"),
-        (ROW.format("a", "bnz"), "x.toml: 'bnz' is no sampler; did you mean bns?"),
+        ('models = ["xf"]', "x.toml: 'xf' is not a model"),
+        ('models = ["ease"]', "x.toml: 'ease' is not a model with a sampler; valid: lightgcn, mf, torch-mf"),
+        (ROW.format("a", "bnz"), "x.toml: 'bnz' is not a sampler; did you mean bns?"),
         (ROW.format("a", "bns:candidates=x"), "x.toml: sampler bns: candidates=x"),
         (ROW.format("a", "dns") + ROW.format("A", "bns"), "x.toml: two rows have the same label, 'a' and 'A'"),
-        ('[[where]]\ndataset = "typo"\nseeds = 1', "x.toml: 'typo' is no dataset of this recipe; valid: "),
-        ('[[where]]\nmodel = "typo"\nseeds = 1', "x.toml: 'typo' is no model of this recipe; valid: mf"),
+        ('[[where]]\ndataset = "typo"\nseeds = 1', "x.toml: 'typo' is not a dataset of this recipe; valid: "),
+        ('[[where]]\nmodel = "typo"\nseeds = 1', "x.toml: 'typo' is not a model of this recipe; valid: mf"),
         ('views = ["first"]', "x.toml: views.0: input should be 'last' or 'best'"),
     ],
 )
@@ -119,5 +119,5 @@ def test_a_name_given_twice_counts_once(tmp_path):
 def test_only_rows_of_the_recipe_can_be_asked_for(tmp_path):
     recipe = sweeps.read(tmp_path)
     assert [row.label for row in recipe.narrowed(samplers=["bns", "RNS"]).samplers] == ["BNS", "RNS"]
-    with pytest.raises(InputError, match=r"'pns' is no row of this experiment; .*valid: bns, dns, rns"):
+    with pytest.raises(InputError, match=r"'pns' is not a row of this experiment; .*valid: bns, dns, rns"):
         recipe.narrowed(samplers=["pns"])

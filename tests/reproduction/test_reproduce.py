@@ -121,10 +121,10 @@ def test_a_cell_that_fails_is_named_and_the_rest_is_written(capsys, tmp_path):
         (["table9"], "'table9' is no table or figure; did you mean table"),
         (["table3", "--seeds", 0], "--seeds must be at least 1, got 0"),
         (["table3", "--view", "first"], "--view must be last, best or last,best, got 'first'"),
-        (["table3", "--samplers", "xns"], "'xns' is no row of this experiment"),
-        (["table3", "--model", "nn"], "'nn' is no model"),
+        (["table3", "--samplers", "xns"], "'xns' is not a row of this experiment"),
+        (["table3", "--model", "nn"], "'nn' is not a model"),
         (["table3", "--dataset", "ml-100k"], "ml-100k is not in"),
-        (["table3", "--model", "ease"], "'ease' is no model with a sampler; valid: lightgcn, mf, torch-mf"),
+        (["table3", "--model", "ease"], "'ease' is not a model with a sampler; valid: lightgcn, mf, torch-mf"),
         (["fig2", "--dataset", "nonsense"], "fig2 is drawn from theory alone: it has no dataset"),
         (["fig3", "--epochs", 2], "fig3 is drawn from theory alone: it has no dataset"),
         (["missing.toml"], "missing.toml"),
@@ -163,7 +163,7 @@ def test_a_published_row_that_does_not_exist_is_named(capsys, tmp_path):
     recipe.write_text(recipe.read_text() + 'paper = "table2/BN"\n')
     code, _, said = reproduce(capsys, recipe, "--out", tmp_path)
     assert code == 2
-    assert "three.toml: BNS: paper: 'table2/BN' is no row of the paper; did you mean table2/BNS?" in said
+    assert "three.toml: BNS: paper: 'table2/BN' is not a row of the paper; did you mean table2/BNS?" in said
 
 
 def test_data_files_of_one_name_have_figures_of_their_own(capsys, tmp_path):

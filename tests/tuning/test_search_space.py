@@ -1,19 +1,14 @@
-"""What is searched follows from the options of a sampler, from what was given, and from the data."""
+"""What is searched follows from the class of a sampler, from what was given, and from the data."""
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 import pytest
-from pydantic import Field
 
 import bayesneg as bn
-from bayesneg.config import names as specs
-from bayesneg.config.build_priors import PRIORS
-from bayesneg.config.names import SAMPLERS, SamplerSpec
-from bayesneg.config.settings import BNSOptions
-from bayesneg.tuning.space import SPACE, Among, WholeBetween, family
+from bayesneg.config.registry import built_in_samplers, priors
+from bayesneg.config.specs import SamplerSpec
+from bayesneg.tuning.space import EVERY, SPACE, Among, WholeBetween, family
 from worlds import random_interactions
 
 
@@ -30,7 +25,7 @@ def searched(text, split):
 def test_every_prior_is_tried_but_those_that_see_labels_or_lack_a_column(split):
     found = searched("bns", split)
     left_out = {text.removeprefix("prior=") for text in found.left_out if text.startswith("prior=")}
-    assert set(found.ranges["prior"].values) == set(PRIORS) - left_out
+    assert set(found.ranges["prior"].values) == set(priors()) - left_out
     assert {"group", "oracle"} <= left_out
     assert "self" not in left_out, "it goes with a likelihood of its own"
     assert (
@@ -38,7 +33,7 @@ def test_every_prior_is_tried_but_those_that_see_labels_or_lack_a_column(split):
         == bn.BNS(likelihood="uninformative").likelihood
     )
     assert "needs a user column" in found.left_out["prior=group"]
-    assert "looks at the labels" in found.left_out["prior=oracle"]
+    assert "uses the labels" in found.left_out["prior=oracle"]
 
 
 def test_a_prior_whose_column_is_there_is_tried():
@@ -46,25 +41,19 @@ def test_a_prior_whose_column_is_there_is_tried():
     assert "group" in searched("bns", split).ranges["prior"].values
 
 
-def test_a_value_that_the_options_gain_joins_by_itself(split, monkeypatch):
-    class More(BNSOptions):
-        cdf: Literal["exact", "refreshed", "auto"] = Field("exact")
-
-    monkeypatch.setitem(SAMPLERS, "bns", specs.Named("bns", More, "with one more"))
-    monkeypatch.setattr("bayesneg.tuning.space.SPACE", {**SPACE, "cdf": "every value"})
+def test_every_value_that_a_class_names_is_searched(split, monkeypatch):
+    monkeypatch.setattr("bayesneg.tuning.space.SPACE", {**SPACE, "cdf": EVERY})
     assert searched("bns", split).ranges["cdf"] == Among(("exact", "refreshed", "auto"))
 
 
 def test_what_is_given_or_meant_by_the_name_is_not_searched(split):
-    assert set(searched("bns:prior=flat:weight=2", split).ranges) == {"candidates"} | (
-        {"likelihood"} & set(BNSOptions.model_fields)
-    )
+    assert set(searched("bns:prior=flat:weight=2", split).ranges) == {"candidates", "likelihood"}
     assert "prior" not in searched("bns-3", split).ranges
     assert searched("rns", split).ranges == {}
 
 
 def test_the_ranges_hold_the_usual_settings(split):
-    for name, named in SAMPLERS.items():
+    for name, named in built_in_samplers().items():
         if name in ("oracle", "bns-4"):
             continue
         found = searched(name, split)
@@ -78,7 +67,7 @@ def test_a_setting_is_written_as_a_person_would(split):
     assert found.at({"candidates": 7, "weight": 3.14159}).written == "bns:candidates=7:weight=3.14:prior=flat"
 
 
-def test_a_sampler_of_one_s_own_is_tried_as_it_was_given(split, tmp_path):
+def test_a_custom_sampler_is_tried_as_it_was_given(split, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(
         "import bayesneg as bn\n\n\nclass Mine(bn.NegativeSampler):\n    def __init__(self, candidates=2):\n"

@@ -49,7 +49,7 @@ def test_other_test_labels_give_the_same_trials_and_another_comparison(split, tu
 
 
 def test_the_usual_setting_of_every_sampler_comes_first(tuning):
-    usual = ["rns", "dns:candidates=2", "bns:prior=popularity:candidates=5:likelihood=paper:weight=5"]
+    usual = ["rns", "dns:candidates=2", "bns:candidates=5:weight=5:prior=popularity:likelihood=paper"]
     assert [trial.sampler for trial in tuning.trials[:3]] == usual
     best = [max(trial.value for trial in tuning.trials if trial.family == name) for name in tuning.best]
     assert [trial.value for trial in tuning.best.values()] == best

@@ -131,7 +131,8 @@ def audit(
       bayesneg audit kuairec --hide 0.1,0.3,0.5 --out kuairec.jsonl
       bayesneg audit clicks.csv --samplers my.py:Mine,bns:prior=my.py:Prior
     """
-    from bayesneg.config.names import BASELINES, build_model, parse_samplers, sort_settings, with_device
+    from bayesneg.config.registry import BASELINES
+    from bayesneg.config.specs import build_model, parse_samplers, sort_settings, with_device
     from bayesneg.experiments.audit import audit as run_all
     from bayesneg.report.audit_page.page import write_audit
     from bayesneg.report.audit_page.rows import summary

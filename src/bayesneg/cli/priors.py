@@ -35,7 +35,7 @@ def priors(
     Example:
       bayesneg priors ml-100k --priors popularity,rate,learned,learned:hidden=0.25
     """
-    from bayesneg.config.names import parse_priors
+    from bayesneg.config.specs import parse_priors
     from bayesneg.experiments.prior_calibration import calibrated_priors
 
     parse_priors(priors)  # before any data is read

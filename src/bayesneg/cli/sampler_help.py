@@ -18,12 +18,14 @@ class WithSamplers(TyperCommand):
 
 
 def sampler_help() -> str:
-    from bayesneg.config.listing import model_lines, sampler_lines, setting_lines
+    from bayesneg.config.listing import likelihood_lines, model_lines, prior_lines, sampler_lines, setting_lines
 
-    own = ("file.py:Class", "a sampler of your own, a subclass of bayesneg.NegativeSampler; its arguments are settings")
+    custom = ("file.py:Class", "a custom sampler, a subclass of bayesneg.NegativeSampler; its arguments are settings")
     return "\n\n".join(
         [
-            _block("Samplers, and their settings as they are unless given:", [*sampler_lines(), own]),
+            _block("Samplers, with their settings and defaults:", [*sampler_lines(), custom]),
+            _block("Priors (bns:prior=NAME, several joined by +, or prior=file.py:Class):", prior_lines()),
+            _block("Likelihoods (bns:likelihood=NAME):", likelihood_lines()),
             _block("Models:", model_lines()),
             _block("Settings:", setting_lines()),
         ]

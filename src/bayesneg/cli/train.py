@@ -57,7 +57,8 @@ def train(
       bayesneg train ml-100k --model ease --set l2=500
       bayesneg train clicks.csv --user-column customer --sampler dns --json
     """
-    from bayesneg.config.names import BASELINES, SamplerSpec, build_model, labelled, sort_settings, with_device
+    from bayesneg.config.registry import BASELINES
+    from bayesneg.config.specs import SamplerSpec, build_model, labelled, sort_settings, with_device
     from bayesneg.progress import epoch_bar
     from bayesneg.training import fit
 
@@ -156,19 +157,19 @@ def compare(
       bayesneg compare clicks.csv --tune --trials 40 --out tuned
       bayesneg compare ml-100k --samplers rns,bns --baselines popularity,ease:l2=500
     """
-    from bayesneg.config.names import (
-        BASELINES,
-        BESIDE,
+    from bayesneg.config.registry import BASELINES
+    from bayesneg.config.settings import changed
+    from bayesneg.config.specs import (
         baseline_specs,
         build_baselines,
         build_model,
         parse_samplers,
         sort_settings,
-        unusual,
         with_device,
     )
     from bayesneg.experiments.compare import compare as run_all
     from bayesneg.report.html import write_report
+    from bayesneg.tuning.tune import BESIDE
     from bayesneg.tuning.tune import tune as search
 
     if resume and out is None:
@@ -215,7 +216,7 @@ def compare(
         trained: dict[str, Any]
         if tuning.sampler is None:
             kind = next(kind for label, (kind, _) in named.items() if isinstance(tuning.model, type(beside[label])))
-            trained = {"model": kind, "settings": unusual(tuning.model)}
+            trained = {"model": kind, "settings": changed(tuning.model)}
         else:
             trained = {
                 "model": model,

@@ -1,93 +1,340 @@
-"""From a kind and settings of the right types to the object: needs no reader of text and none of its libraries.
+"""Settings ↔ objects: a class and flat settings give the object, and an object the text that names it.
 
-:mod:`~bayesneg.config.names` turns what a person writes into a kind and checked settings; a cell of a sweep keeps
-those, so that it can be trained on a machine that has NumPy, numba and torch and nothing else.
+The settings of a sampler's prior, likelihood and refresh are written beside its own
+(``bns:prior=learned:l2=200:cdf=refreshed:moved=0.1``): a key that is no field of the sampler belongs to every chosen
+part that has it. Building needs no pydantic: typed settings may come from a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any, Final
 
-from bayesneg.config.build_priors import with_prior
+from bayesneg.config.custom import custom_prior, is_custom, sentences_about
+from bayesneg.config.registry import built_in_samplers, likelihoods, main_name, name_of, priors, sampler_named
+from bayesneg.config.settings import REQUIRED, Setting, Settings, changed, check_known, schedule, settings_of
+from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
-from bayesneg.errors import InputError
-from bayesneg.interfaces import Model, NegativeSampler
-from bayesneg.models.baselines import ALS, EASE, ItemKNN, MostPopular
-from bayesneg.models.mf import MF
-from bayesneg.models.torch.lightgcn import LightGCN, TorchMF
-from bayesneg.samplers.aobpr import AOBPR
-from bayesneg.samplers.bns import BNS, Posterior
-from bayesneg.samplers.dns import DNS
+from bayesneg.errors import BayesnegError, InputError
+from bayesneg.interfaces import NegativeSampler, Prior
+from bayesneg.samplers.likelihoods import Likelihood
+from bayesneg.samplers.priors import Combined, Exposure, Oracle, Scaled
+from bayesneg.samplers.priors.basic import as_prior
+from bayesneg.samplers.priors.exposure import matched, passed_over
 from bayesneg.samplers.refresh import Refresh
-from bayesneg.samplers.schedules import LinearDecay, Schedule, WarmStart
-from bayesneg.samplers.srns import SRNS
-from bayesneg.samplers.static import PNS, RNS
+from bayesneg.samplers.schedules import LinearDecay
 
-Typed = Mapping[str, Any]  # settings that are already of their types
-Build = Callable[[dict[str, Any], Split], NegativeSampler]
-
-
-def build_sampler(kind: str, settings: Typed, split: Split) -> NegativeSampler:
-    """The sampler; the split gives an oracle its labels and a group prior its column."""
-    return _SAMPLERS[kind](dict(settings), split)
-
-
-def schedule(weight: float | str) -> float | Schedule:
-    """A number, ``linear`` (the paper's BNS-1) or ``linear/START/RATE/FLOOR``."""
-    try:
-        return float(weight)
-    except ValueError:
-        kind, *numbers = str(weight).split("/")
-    try:
-        if kind == "linear" and len(numbers) in (0, 3):
-            return LinearDecay(*(float(number) for number in numbers))
-    except ValueError:
-        pass
-    raise InputError(f"weight must be a number, linear, or linear/START/RATE/FLOOR, got {weight!r}")
-
-
-def _plain(kind: Callable[..., NegativeSampler]) -> Build:
-    return lambda settings, split: kind(**settings)
-
-
-def _posterior(settings: dict[str, Any], split: Split) -> NegativeSampler:
-    return Posterior(**with_prior(settings, split))
-
-
-def _bns(settings: dict[str, Any], split: Split) -> BNS:
-    weight = settings.pop("weight", None)
-    refresh = {key: settings.pop(key) for key in ("moved", "pool") if settings.get(key) is not None}
-    if refresh and settings.get("cdf") == "exact":
-        raise InputError(f"{next(iter(refresh))} is for a refreshed F; set cdf=refreshed with it")
-    if refresh:
-        settings = {**settings, "refresh": Refresh(**refresh)}
-    own = with_prior(settings, split)
-    return BNS(**own) if weight is None else BNS(**own, weight=schedule(weight))
-
-
-def _warm_start(settings: dict[str, Any], split: Split) -> NegativeSampler:
-    warmup = settings.pop("warmup", None)
-    then = _bns(settings, split)
-    return WarmStart(RNS(), then) if warmup is None else WarmStart(RNS(), then, warmup=warmup)
-
-
-_SAMPLERS: Final[dict[str, Build]] = {
-    "rns": _plain(RNS),
-    "pns": _plain(PNS),
-    "aobpr": _plain(AOBPR),
-    "dns": _plain(DNS),
-    "srns": _plain(SRNS),
-    "bns": _bns,
-    "posterior": _posterior,
-    "warm-start": _warm_start,
+OF_REJECTED: Final = ("chosen_column", "seen")  # settings that go with rejected
+AROUND_PRIORS: Final[Mapping[str, Setting]] = {  # settings that every prior has, from the classes that wrap it
+    "strength": settings_of(Scaled)["strength"],
+    "rejected": Setting("rejected", str, None, "File of pairs that were shown to the user without an interaction."),
+    "chosen_column": Setting(
+        "chosen_column",
+        str,
+        None,
+        "Column of the rejected file that is above 0 where the user interacted after all; without it no row has "
+        "an interaction.",
+    ),
+    "seen": settings_of(Exposure)["seen"],
 }
-MODEL_KINDS: Final[dict[str, Callable[..., Model]]] = {
-    "mf": MF,
-    "lightgcn": LightGCN,
-    "torch-mf": TorchMF,
-    "popularity": MostPopular,
-    "item-knn": ItemKNN,
-    "ease": EASE,
-    "als": ALS,
-}
+ABOVE_0: Final = 5e-324  # the least rating above 0
+
+
+@dataclass
+class Reach:
+    """The settings that can be given with the parts chosen, and the parts that there are to choose from."""
+
+    settings: dict[str, Setting] = field(default_factory=dict)
+    choices: dict[str, Mapping[str, type[Any]]] = field(default_factory=dict)  # "prior" → name → class
+
+    def ways(self, key: str) -> list[tuple[str, str]]:
+        """The choices that have a setting: (``"prior"``, ``"learned"``), …"""
+        return [
+            (part, name)
+            for part, kinds in self.choices.items()
+            for name, kind in kinds.items()
+            if key in settings_of(kind) and settings_of(kind)[key].is_text
+        ]
+
+
+def reach(kind: type[Any], given: Settings, base: Any = None) -> Reach:
+    """Every setting that ``kind`` has, with those of the parts that ``given`` chooses.
+
+    Args:
+        kind: Class of a sampler, prior or likelihood.
+        given: Flat settings; those that choose a part (prior, likelihood, …) decide what there is.
+        base: Object whose parts are used where none is chosen, in place of the defaults.
+
+    Returns:
+        The settings by name. A setting of the class hides one of its parts with the same name.
+    """
+    found = Reach()
+    for name, setting in settings_of(kind).items():
+        kinds = _kinds(setting)
+        if kinds is None:
+            if setting.is_text:
+                found.settings[name] = setting
+            continue
+        if kinds:
+            found.settings[name] = replace(setting, annotation=str)
+            found.choices[name] = kinds
+        for part, now in _chosen(setting, kinds, given, base):
+            nested = reach(part, given, now)
+            found.settings = {**nested.settings, **found.settings}
+            found.choices = {**nested.choices, **found.choices}
+        if kinds is priors():
+            found.settings = {**AROUND_PRIORS, **found.settings}
+    return found
+
+
+def typed(kind: type[Any], given: Settings, where: str, base: Any = None) -> dict[str, Any]:
+    """The given settings with their types, or one sentence about the first that is wrong.
+
+    Args:
+        kind: Class of a sampler, model, prior or likelihood.
+        given: Flat settings, as text or with their types.
+        where: What the sentence calls the object, ``"sampler bns"``.
+        base: Object that the settings change.
+
+    Returns:
+        The settings in the order given.
+    """
+    try:
+        found = reach(kind, given, base)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    for key in given:
+        check_setting(key, found, where)
+    return {
+        key: str(value) if key in found.choices else found.settings[key].convert(value, where)
+        for key, value in given.items()
+    }
+
+
+def canonical(kind: type[Any], given: Settings, where: str) -> dict[str, Any]:
+    """The typed settings that differ from the defaults, in the order of their names: one for each way of writing it.
+
+    >>> from bayesneg.samplers.dns import DNS
+    >>> canonical(DNS, {"top": "1", "candidates": "5"}, "sampler dns")
+    {'candidates': 5}
+    """
+    settings = reach(kind, given).settings
+    found = typed(kind, given, where)
+    return {key: value for key, value in sorted(found.items()) if value != default_of(settings[key])}
+
+
+def default_of(setting: Setting) -> Any:
+    """The default as :func:`typed` gives a value: a prior or likelihood by its name."""
+    default: Any = setting.default
+    for names in (priors(), likelihoods()):
+        default = name_of(type(default), names) or default
+    return default
+
+
+def check_setting(key: str, found: Reach, where: str) -> None:
+    """An error that says which choice has the setting, or which settings there are, unless it is one of them."""
+    if key in found.settings:
+        return
+    if ways := found.ways(key):
+        part = ways[0][0]
+        names = [name for other, name in ways if other == part]
+        raise InputError(f"{where}: {key} is a setting of the {part} {_either(names)}; set {part}={names[0]} with it")
+    check_known(key, found.settings, f"setting of {where}")
+
+
+def build(kind: type[Any], given: Settings, split: Split, base: Any = None) -> Any:
+    """The object that a class and typed flat settings describe.
+
+    Args:
+        kind: Class of a sampler, prior or likelihood.
+        given: Typed flat settings, as :func:`typed` returns them.
+        split: Data, which gives an oracle its labels and ``rejected`` pairs their numbers.
+        base: Object to change; the defaults of the class without one.
+
+    Returns:
+        An instance of ``kind``.
+    """
+    own: dict[str, Any] = {"labels": split.held_out} if kind is Oracle else {}
+    parts = {name: kinds for name, setting in settings_of(kind).items() if (kinds := _kinds(setting)) is not None}
+    nested = {key: value for key, value in given.items() if key in parts or key not in settings_of(kind)}
+    for name, setting in settings_of(kind).items():
+        if name in parts:
+            own.update(_part(setting, parts[name], nested, split, base))
+        elif name in given and setting.is_text:
+            own[name] = schedule(given[name]) if setting.is_schedule else given[name]
+    _check_refresh(kind, own, given, base)
+    return kind(**own) if base is None else replace(base, **own)
+
+
+def build_sampler(name: str, given: Settings, split: Split) -> NegativeSampler:
+    """The sampler of a name with typed settings on top of those that the name means."""
+    named = sampler_named(name)
+    with sentences_about(name if is_custom(name) else f"sampler {name}"):
+        sampler: NegativeSampler = build(named.kind, {**named.presets, **given}, split)
+    return sampler
+
+
+def build_prior(given: Settings, split: Split) -> Prior:
+    """``{"prior": "learned+rate", "strength": 2.0}`` → both combined, with the odds doubled."""
+    names = str(given["prior"]).split("+")
+    parts = [_named_prior(name, given, split) for name in names]
+    return _wrapped(parts[0] if len(parts) == 1 else Combined(parts), given, split)
+
+
+def as_text(sampler: NegativeSampler, split: Split) -> str | None:
+    """The sampler as the command line takes it; None where no text gives the same sampler.
+
+    >>> from bayesneg.data.splits import split
+    >>> from bayesneg.data.synthetic import synthetic
+    >>> from bayesneg.samplers import BNS
+    >>> from bayesneg.samplers.priors import Rate
+    >>> as_text(BNS(candidates=10, prior=Rate(0.5)), split(synthetic(20, 30, seed=0), test=0.2, seed=0))
+    'bns:candidates=10:prior=rate:hidden=0.5'
+    """
+    name = main_name(type(sampler))
+    if name is None:
+        return None
+    flat = {key: _text(value) for key, value in _flat(sampler).items()}
+    try:
+        if build_sampler(name, typed(type(sampler), flat, name), split) != sampler:
+            return None
+    except BayesnegError:
+        return None
+    presets = built_in_samplers()[name].presets
+    return ":".join((name, *(f"{key}={value}" for key, value in flat.items() if presets.get(key) != value)))
+
+
+def _kinds(setting: Setting) -> Mapping[str, type[Any]] | None:
+    """What a field that holds an object may be, by name: empty for one class only, None for a plain value."""
+    for leaf in (leaf for leaf in setting.leaves if isinstance(leaf, type)):
+        if issubclass(leaf, Prior):
+            return priors()
+        if issubclass(leaf, Likelihood):
+            return likelihoods()
+        if issubclass(leaf, NegativeSampler):
+            return {name: named.kind for name, named in built_in_samplers().items() if not named.presets}
+        if is_dataclass(leaf):
+            return {}
+    return None
+
+
+def _chosen(
+    setting: Setting, kinds: Mapping[str, type[Any]], given: Settings, base: Any
+) -> list[tuple[type[Any], Any]]:
+    """The classes of a part, each with the object that it changes."""
+    if kinds and setting.name in given:
+        names = str(given[setting.name]).split("+") if kinds is priors() else [str(given[setting.name])]
+        found = []
+        for name in names:
+            if kinds is priors() and is_custom(name):
+                own = custom_prior(name)
+                found += [own] if isinstance(own, type) else []
+                continue
+            check_known(name, [*kinds, *(["file.py:Class"] if kinds is priors() else [])], setting.name)
+            found.append(kinds[name])
+        return [(kind, None) for kind in found]
+    now = setting.default if base is None else getattr(base, setting.name)
+    return [] if now is REQUIRED else [(type(now), now)]
+
+
+def _part(setting: Setting, kinds: Mapping[str, type[Any]], given: Settings, split: Split, base: Any) -> dict[str, Any]:
+    """The part as the settings want it; empty where they leave it as it is."""
+    if kinds and setting.name in given:
+        found = build_prior(given, split) if kinds is priors() else build(kinds[given[setting.name]], given, split)
+        return {setting.name: found}
+    now = setting.default if base is None else getattr(base, setting.name)
+    if now is REQUIRED:
+        return {}
+    part = build(type(now), given, split, now) if reach(type(now), given, now).settings.keys() & given.keys() else now
+    part = _wrapped(part, given, split) if kinds is priors() else part
+    return {} if part is now else {setting.name: part}
+
+
+def _named_prior(name: str, given: Settings, split: Split) -> Prior:
+    if not is_custom(name):
+        kind = priors()[name]
+        if "column" in settings_of(kind) and not split.train.user_columns:
+            raise InputError(f"prior={name} needs a user column (occupation, age, …), and this data has none")
+        return as_prior(build(kind, given, split))
+    found = custom_prior(name)
+    if not isinstance(found, type):
+        return as_prior(found)
+    with sentences_about(name):
+        return as_prior(build(found, given, split))
+
+
+def _wrapped(prior: Prior, given: Settings, split: Split) -> Prior:
+    """The prior with the pairs that were rejected, and with other odds."""
+    if (alone := [key for key in OF_REJECTED if key in given]) and "rejected" not in given:
+        raise InputError(f"{alone[0]} goes with rejected, the file of pairs that were shown without an interaction")
+    if "rejected" in given:
+        prior = Exposure(_rejected(given, split), prior, **{key: given[key] for key in ("seen",) if key in given})
+    return Scaled(prior, given["strength"]) if "strength" in given else prior
+
+
+def _rejected(given: Settings, split: Split) -> Interactions:
+    """The pairs shown without an interaction: all rows of the file, or those that a column marks.
+
+    Where interactions are held out, the same share of what was shown must be: otherwise nothing but test labels would
+    be missing from it, and the prior would leak them.
+    """
+    from bayesneg.data.load import load  # reads tables, which a bare machine cannot
+
+    held_out = split.held_out
+    shown = load(given["rejected"])
+    if "chosen_column" in given:
+        try:
+            chosen = load(given["rejected"], rating_column=given["chosen_column"], min_rating=ABOVE_0)
+        except BayesnegError as error:
+            raise InputError(f"chosen_column={given['chosen_column']}: {error}") from error
+        shown = passed_over(shown, chosen, held_out=len(held_out) / (len(held_out) + len(split.train)))
+    if n_held_out := int(matched(shown, split.train).contains(held_out.users, held_out.indices).sum()):
+        raise InputError(
+            f"rejected={given['rejected']} holds {n_held_out:,} pairs of the test or validation part, which must not "
+            "be seen; leave them out of the file, or name the column that marks interactions with chosen_column"
+        )
+    return shown
+
+
+def _check_refresh(kind: type[Any], own: Settings, given: Settings, base: Any) -> None:
+    if "refresh" not in own:
+        return
+    if own.get("cdf", getattr(kind if base is None else base, "cdf", None)) == "exact":
+        key = next(key for key in settings_of(Refresh) if key in given)
+        raise InputError(f"{key} is a setting of the refreshed score CDF; set cdf=refreshed with it")
+
+
+def _flat(value: Any) -> dict[str, Any]:
+    """The settings of an object that differ from the defaults, those of its parts beside its own."""
+    found: dict[str, Any] = {}
+    for name, now in changed(value).items():
+        kinds = _kinds(settings_of(type(value))[name])
+        if kinds is None:
+            found[name] = now
+        elif kinds is priors():
+            found.update(_flat_prior(now))
+        else:
+            found.update({name: name_of(type(now), kinds)} if kinds else {})
+            found.update(_flat(now))
+    return found
+
+
+def _flat_prior(prior: Prior) -> dict[str, Any]:
+    if isinstance(prior, Scaled):
+        return {**_flat_prior(as_prior(prior.prior)), "strength": prior.strength}
+    parts = prior.priors if isinstance(prior, Combined) else [prior]
+    names = [name_of(type(part), priors()) or type(part).__name__ for part in parts]
+    named = [part for part in parts if type(part) in priors().values()]
+    own = {key: value for part in named for key, value in changed(part).items() if key != "labels"}
+    return {"prior": "+".join(names), **own}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, LinearDecay):
+        return "/".join(("linear", *(f"{number:g}" for number in (value.start, value.rate, value.floor))))
+    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
+
+
+def _either(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from bayesneg.config.build import MODEL_KINDS, build_sampler
+from bayesneg.config.build import build_sampler
+from bayesneg.config.registry import MODELS
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.experiments.watching import Watched
@@ -67,7 +68,7 @@ def run_cell(cell: Cell, split: Split, *, progress: Callable[[dict[str, Any]], N
     sampler = build_sampler(cell.sampler, cell.sampler_settings, split) if cell.sampler else None
     watched = Watched(sampler, split, cell.densities) if cell.densities and isinstance(sampler, RuleSampler) else None
     run = fit(
-        MODEL_KINDS[cell.model](**cell.model_settings),
+        MODELS[cell.model](**cell.model_settings),
         split,
         watched or sampler,
         epochs=cell.epochs,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from bayesneg.config.names import baseline_specs, build_baselines, build_model, parse_samplers
 from bayesneg.config.settings import assignments
+from bayesneg.config.specs import baseline_specs, build_baselines, build_model, parse_samplers
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Model, NegativeSampler

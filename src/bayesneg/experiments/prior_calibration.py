@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from bayesneg.config.build_priors import built_prior
-from bayesneg.config.names import parse_priors
+from bayesneg.config.build import build_prior
+from bayesneg.config.specs import parse_priors
 from bayesneg.data.splits import Split
 from bayesneg.interfaces import NegativeSampler, Prior, Sampled, Scorer
 from bayesneg.models.mf import MF
@@ -30,7 +30,7 @@ def calibrated_priors(text: str, split: Split, *, share: float, seed: int) -> di
     Returns:
         The calibration of each prior, by its label.
     """
-    priors = {label: built_prior(settings, split) for label, settings in parse_priors(text).items()}
+    priors = {label: build_prior(settings, split) for label, settings in parse_priors(text).items()}
     for prior in priors.values():
         check_calibratable(prior, with_model=True)  # all of them, before the first is fitted
     learn = partial(_fitted, seed=seed)

@@ -26,9 +26,10 @@ from typing import Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from bayesneg.config.names import BASELINES, MODELS, SAMPLERS, SamplerSpec
-from bayesneg.config.settings import Options, Settings, check_known
-from bayesneg.config.settings import checked as checked_settings
+from bayesneg.config.build import canonical
+from bayesneg.config.registry import BASELINES, MODELS, main_name
+from bayesneg.config.settings import check_known
+from bayesneg.config.specs import SamplerSpec
 from bayesneg.errors import InputError
 from bayesneg.experiments.cells import Cell, View
 
@@ -173,15 +174,15 @@ class Recipe(_Strict):
         n_seeds = _last([where.seeds for where in own], self.seeds)
         for row, seed in product(self.samplers, range(n_seeds)):
             spec = SamplerSpec.parse(row.use)
-            named = SAMPLERS[spec.name]
+            kind, presets = spec.named.kind, spec.named.presets
             yield Cell(
                 dataset=dataset,
                 fingerprint=fingerprint_of(dataset, view),
                 view=view,
                 model=model,
-                model_settings=_changed(MODELS[model][1], {**settings, **row.settings}, f"model {model}"),
-                sampler=named.kind,
-                sampler_settings=_changed(named.options, {**named.presets, **spec.settings}, f"sampler {spec.name}"),
+                model_settings=canonical(MODELS[model], {**settings, **row.settings}, f"model {model}"),
+                sampler=main_name(kind) or spec.name,
+                sampler_settings=canonical(kind, {**presets, **spec.settings}, f"sampler {spec.name}"),
                 label=row.label,
                 epochs=_last([where.epochs for where in own], self.epochs),
                 evaluate_every=_last([where.evaluate_every for where in own], self.evaluate_every),
@@ -197,17 +198,3 @@ def _unique(names: Sequence[Name]) -> tuple[Name, ...]:
 
 def _last(given: Sequence[int | None], otherwise: int) -> int:
     return next((value for value in reversed(given) if value is not None), otherwise)
-
-
-def _changed(options: type[Options], settings: Settings, where: str) -> dict[str, Any]:
-    """The settings that differ from the defaults, so that a sampler has one key however it is written."""
-    given = {key: _number(value) for key, value in checked_settings(options, settings, where).items()}
-    return {key: value for key, value in sorted(given.items()) if value != options.model_fields[key].default}
-
-
-def _number(value: Any) -> Any:
-    """A weight may be a schedule's text; the text of a number is that number."""
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return value

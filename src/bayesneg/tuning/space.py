@@ -1,7 +1,7 @@
-"""What a search may try: one table by the name of a setting, and what is left of it for a sampler on given data.
+"""The search space: one table by the name of a setting, and its part that applies to a sampler on given data.
 
-A sampler's settings that stand in the table and were not given with it are searched. A new setting joins by one line;
-new values of a setting whose line is ``EVERY`` join by themselves, as they are read off its options.
+The settings of a sampler that are in the table and were not given are searched. A new setting is one line of the table;
+the values of a setting with ``EVERY`` are read off its class, so that new priors and likelihoods are searched too.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import UnionType
-from typing import Any, Final, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Any, Final, NamedTuple
 
-from bayesneg.config.build_priors import PRIORS
-from bayesneg.config.custom import is_own
-from bayesneg.config.names import SAMPLERS, SamplerSpec
+from bayesneg.config.build import default_of
+from bayesneg.config.custom import is_custom
+from bayesneg.config.settings import settings_of
+from bayesneg.config.specs import SamplerSpec
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.interfaces import NegativeSampler
@@ -26,14 +26,14 @@ from bayesneg.runs.record import as_before, describe, jsonable
 
 
 class Between(NamedTuple):
-    """Numbers from ``low`` to ``high``; logarithmic, so that every doubling is as likely as another."""
+    """Numbers from ``low`` to ``high``, on a logarithmic scale."""
 
     low: float
     high: float
 
 
 class WholeBetween(NamedTuple):
-    """The same for whole numbers."""
+    """Whole numbers from ``low`` to ``high``, on a logarithmic scale."""
 
     low: int
     high: int
@@ -45,12 +45,12 @@ class Among(NamedTuple):
     values: tuple[str | int | float, ...]
 
 
-EVERY: Final = "every value that the setting's options name"
+EVERY: Final = "every value that the class of the setting names"
 Range = Between | WholeBetween | Among
 SPACE: Final[Mapping[str, Range | str]] = {
     "candidates": WholeBetween(2, 40),  # m
     "weight": Between(0.5, 100.0),  # λ
-    "prior": Among(tuple(PRIORS)),
+    "prior": EVERY,
     "likelihood": EVERY,
     "power": Between(0.1, 1.0),
     "scale": Between(10.0, 1000.0),
@@ -65,23 +65,22 @@ BASELINES: Final[Mapping[type[Baseline], tuple[str, tuple[float, ...]]]] = {
 
 
 def variants(baseline: Baseline) -> tuple[str, list[Baseline]]:
-    """Its main setting, and the baseline, then it with other values; alone where it has none or another than usual."""
+    """The main setting of a baseline, and the baseline with each value; alone where it was given another value."""
     key, values = BASELINES.get(type(baseline), ("", ()))
-    usual = {each.name: each.default for each in fields(baseline)}  # type: ignore[arg-type]
-    if not values or getattr(baseline, key) != usual[key]:
+    if not values or getattr(baseline, key) != settings_of(type(baseline))[key].default:
         return key, [baseline]
-    others = (value for value in values if value != usual[key])
+    others = (value for value in values if value != getattr(baseline, key))
     return key, [baseline, *(replace(baseline, **{key: value}) for value in others)]  # type: ignore[type-var]
 
 
 @dataclass(frozen=True)
 class Family:
-    """A sampler as the user named it, and the ranges of what is left open."""
+    """A sampler as the user gave it, and the ranges of the settings that were not given."""
 
     spec: SamplerSpec
     ranges: Mapping[str, Range]
     left_out: Mapping[str, str]  # "prior=group" → why it is not tried
-    content: str  # a digest of the sampler as it was given, of what stands in its files as well
+    content: str  # a digest of the sampler as it was given, with the content of the files that it names
 
     @property
     def name(self) -> str:
@@ -89,54 +88,46 @@ class Family:
 
     @property
     def usual(self) -> dict[str, Any]:
-        """The searched settings at the options' own defaults, where those lie within the range."""
-        fields = SAMPLERS[self.spec.name].options.model_fields if self.ranges else {}
-        defaults = {key: fields[key].default for key in self.ranges}
+        """The searched settings at their defaults, where those lie within the range."""
+        known = self.spec.known()
+        defaults = {key: default_of(known[key]) for key in self.ranges}
         return {key: value for key, value in defaults.items() if _holds(self.ranges[key], value)}
 
     def at(self, settings: Mapping[str, Any]) -> SamplerSpec:
-        """The sampler with a value for everything that is searched."""
+        """The sampler with a value for every searched setting."""
         return _with(self.spec, {key: _written(value) for key, value in settings.items()})
 
 
 def family(spec: SamplerSpec, split: Split) -> Family:
-    """What is searched for a sampler; one of the user's own is tried as it was given."""
+    """What is searched for a sampler; a custom sampler is tried as it was given."""
     sampler = spec.build(split)
     if sampler.uses_test_labels:
-        raise InputError(f"{spec.label} looks at the labels it is judged by and cannot be tuned; drop it")
+        raise InputError(f"{spec.label} uses the labels it is evaluated on and cannot be tuned; drop it")
     content = _content(spec, sampler.resolved(split.train))
-    if is_own(spec.name):
+    if spec.is_custom:
         return Family(spec, {}, {}, content)
     ranges: dict[str, Range] = {}
     left_out: dict[str, str] = {}
-    for key in spec.known:
-        if key in spec.fixed or key not in SPACE:
-            continue
-        found = _range(spec, key)
+    for key in SPACE.keys() & spec.known().keys() - spec.fixed:
+        values = SPACE[key]
+        found = Among(tuple(spec.choices(key))) if isinstance(values, str) else values
         if isinstance(found, Among):
             found = _buildable(spec, key, found, split, left_out)
         if not isinstance(found, Among) or len(found.values) > 1:
             ranges[key] = found
-    return Family(spec, ranges, left_out, content)
+    return Family(spec, {key: ranges[key] for key in SPACE if key in ranges}, left_out, content)
 
 
 def _content(spec: SamplerSpec, sampler: NegativeSampler) -> str:
-    """A digest of its description, and of files of one's own, since a description does not see into code."""
-    named = [spec.name] if is_own(spec.name) else str(spec.settings.get("prior", "")).split("+")
-    code = [Path(each.partition(":")[0]).read_bytes() for each in named if is_own(each)]
+    """A digest of the description of a sampler and of the custom files it names, whose code no description shows."""
+    named = [spec.name] if is_custom(spec.name) else str(spec.settings.get("prior", "")).split("+")
+    code = [Path(each.partition(":")[0]).read_bytes() for each in named if is_custom(each)]
     own = [as_before(describe(sampler)), *(hashlib.sha256(each).hexdigest() for each in code)]
     return hashlib.sha256(json.dumps(jsonable(own), sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _range(spec: SamplerSpec, key: str) -> Range:
-    values = SPACE[key]
-    if isinstance(values, str):
-        return Among(_literals(SAMPLERS[spec.name].options.model_fields[key].annotation))
-    return values
-
-
 def _buildable(spec: SamplerSpec, key: str, found: Among, split: Split, left_out: dict[str, str]) -> Among:
-    """Those values that this data has what they need for, without those that see labels."""
+    """The values for which this data has what they need, without those that use labels."""
     kept = []
     for value in found.values:
         try:
@@ -145,27 +136,17 @@ def _buildable(spec: SamplerSpec, key: str, found: Among, split: Split, left_out
             left_out[f"{key}={value}"] = str(error)
             continue
         if sampler.uses_test_labels:
-            left_out[f"{key}={value}"] = "it looks at the labels it is judged by"
+            left_out[f"{key}={value}"] = "it uses the labels it is evaluated on"
         else:
             kept.append(value)
     return Among(tuple(kept))
 
 
 def _with(spec: SamplerSpec, settings: Mapping[str, Any]) -> SamplerSpec:
-    """The sampler with some settings; the self-estimated prior has the scores in it and goes with one likelihood."""
-    of_self = (
-        {"likelihood": "uninformative"} if settings.get("prior") == "self" and "likelihood" not in spec.fixed else {}
-    )
-    return spec.with_settings({**settings, **{key: value for key, value in of_self.items() if key in spec.known}})
-
-
-def _literals(annotation: Any) -> tuple[Any, ...]:
-    """The values of every Literal in a type."""
-    if get_origin(annotation) is Literal:
-        return get_args(annotation)
-    if get_origin(annotation) in (Union, UnionType):
-        return tuple(value for part in get_args(annotation) for value in _literals(part))
-    return ()
+    """The sampler with some settings; the self-estimated prior depends on the scores and needs one likelihood."""
+    if settings.get("prior") == "self" and "likelihood" in spec.known() and "likelihood" not in spec.fixed:
+        settings = {**settings, "likelihood": "uninformative"}
+    return spec.with_settings(settings)
 
 
 def _holds(values: Range, value: Any) -> bool:
@@ -175,5 +156,5 @@ def _holds(values: Range, value: Any) -> bool:
 
 
 def _written(value: Any) -> str:
-    """As a person would write it: three figures are enough for a number that was searched."""
+    """Three figures are enough for a number that was searched."""
     return f"{value:.3g}" if isinstance(value, float) else str(value)

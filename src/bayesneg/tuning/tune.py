@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bayesneg.checks import an_object, whole
-from bayesneg.config.names import BESIDE, SamplerSpec, baseline_specs, build_baselines, labelled, parse_samplers
+from bayesneg.config.specs import SamplerSpec, baseline_specs, build_baselines, labelled, parse_samplers
 from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.experiments.compare import compare
@@ -25,6 +25,7 @@ from bayesneg.tuning.advice import advise
 from bayesneg.tuning.search import Search, best_of, opened, require_optuna
 from bayesneg.tuning.space import Family, family, variants
 
+BESIDE: Final = "popularity,item-knn,ease"  # baselines of the final comparison unless others are given
 FINAL, RESULT = "final", "tuning.json"  # in the out folder
 PLAIN: Final = SamplerSpec("rns", {})
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import pytest
 
 import bayesneg as bn
-from bayesneg.config.build import schedule
-from bayesneg.config.listing import setting_lines
-from bayesneg.config.names import (
-    MODELS,
-    SAMPLERS,
+from bayesneg.config.build import as_text, default_of
+from bayesneg.config.registry import MODELS, built_in_samplers
+from bayesneg.config.settings import REQUIRED, schedule, settings_of
+from bayesneg.config.specs import (
     SamplerSpec,
     build_model,
     parse_priors,
@@ -50,7 +47,7 @@ BUILT = {
     "bns-1:weight=linear/8/0.5/1": bn.BNS(weight=bn.samplers.LinearDecay(8.0, 0.5, 1.0)),
     "bns-2:warmup=3": bn.WarmStart(bn.RNS(), bn.BNS(), warmup=3),
     "bns-3": bn.BNS(prior=bn.priors.Flat()),
-    "bns-4": bn.BNS(prior=bn.priors.Group("age")),
+    "bns-4": bn.BNS(prior=bn.priors.Group()),
     "bns-4:column=job": bn.BNS(prior=bn.priors.Group("job")),
     "optimal": bn.BNS(candidates="all"),
     "bns-learned": bn.BNS(prior=bn.priors.Learned()),
@@ -72,7 +69,7 @@ def test_a_name_with_settings_builds_the_sampler_that_it_says(split, text):
 
 
 def test_every_sampler_of_the_command_line_is_built_above_or_is_the_oracle():
-    assert {text.partition(":")[0] for text in BUILT} | {"oracle"} == set(SAMPLERS)
+    assert {text.partition(":")[0] for text in BUILT} | {"oracle"} == set(built_in_samplers())
 
 
 def test_the_oracle_sees_what_is_held_out_and_says_so(split):
@@ -81,26 +78,45 @@ def test_the_oracle_sees_what_is_held_out_and_says_so(split):
     assert oracle.prior == bn.priors.Oracle(split.held_out)
 
 
-@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("text", [*BUILT, "oracle"])
+def test_an_object_is_written_as_text_that_builds_it_again(split, text):
+    sampler = SamplerSpec.parse(text).build(split)
+    written = as_text(sampler, split)
+    assert SamplerSpec.parse(written).build(split) == sampler
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        bn.BNS(prior=lambda users, items: 0.1 + 0 * items),
+        bn.BNS(weight=lambda epoch: 5.0),
+        bn.BNS(prior=bn.priors.Combined([bn.priors.Rate(0.1), bn.priors.SmoothedGroup(hidden=0.2)])),
+        bn.WarmStart(bn.DNS(candidates=3), bn.BNS(candidates=4)),
+        bn.BNS(prior=bn.priors.Item([0.1] * 9)),
+    ],
+    ids=["function", "schedule", "two values of one setting", "two samplers", "array"],
+)
+def test_an_object_that_no_text_builds_is_not_written(split, sampler):
+    assert as_text(sampler, split) is None
+
+
+@pytest.mark.parametrize("name", built_in_samplers())
 def test_the_defaults_shown_are_those_of_the_sampler(split, name):
-    named = SAMPLERS[name]
-    shown = {key: item.default for key, item in named.options.model_fields.items() if item.default is not None}
-    spelled = SamplerSpec(name, {**shown, **named.presets})
-    assert spelled.build(split) == SamplerSpec(name, {}).build(split)
+    spec = SamplerSpec(name, {})
+    shown = {key: default_of(setting) for key, setting in spec.known().items() if key not in ("seen", "moved", "pool")}
+    given = {key: value for key, value in shown.items() if value not in (None, REQUIRED)} | dict(spec.named.presets)
+    given.pop("strength", None)  # which wraps the prior
+    assert SamplerSpec(name, given).build(split) == spec.build(split)
 
 
 def test_the_defaults_shown_are_those_of_the_model(monkeypatch):
     monkeypatch.setattr(settings, "find_spec", lambda name: True)  # neither torch nor implicit is needed
     monkeypatch.setattr(baselines, "find_spec", lambda name: True)  # for settings
-    for name, (build, options, _) in MODELS.items():
-        shown = {key: item.default for key, item in options.model_fields.items() if item.default is not None}
-        assert build_model(name, shown) == build()
-
-
-def test_every_setting_of_a_model_can_be_given():
-    for build, options, _ in MODELS.values():
-        assert {item.name for item in fields(build) if item.init} - {"layers"} == set(options.model_fields) - {"layers"}
-    assert "layers" in MODELS["lightgcn"][1].model_fields  # and is what tells lightgcn from torch-mf
+    for name, kind in MODELS.items():
+        shown = {key: each.default for key, each in settings_of(kind).items() if each.is_text}
+        assert build_model(name, shown) == kind()
+    assert "layers" in settings_of(MODELS["lightgcn"])
+    assert not settings_of(MODELS["torch-mf"])["layers"].is_text  # which is what tells it from lightgcn
 
 
 def test_a_device_is_a_setting_of_the_models_that_have_one():
@@ -112,7 +128,7 @@ def test_a_device_is_a_setting_of_the_models_that_have_one():
 @pytest.mark.parametrize(
     ("model", "settings", "device", "expected"),
     [
-        ("mf", {}, "cuda", "model mf takes no device; drop --device, or use --model lightgcn or torch-mf"),
+        ("mf", {}, "cuda", "model mf runs on the CPU only; drop --device, or use --model lightgcn or torch-mf"),
         ("mf", {}, "gpu", "--device must be auto, cpu or cuda, got 'gpu'"),
         ("lightgcn", {}, "", "--device must be auto, cpu or cuda, got ''"),
         ("lightgcn", {"device": "cpu"}, "cuda", "given twice, by --device and by --set device"),
@@ -142,10 +158,6 @@ def test_settings_keep_the_order_in_which_they_were_given():
         assert list(found) == ["prior", *(part.partition("=")[0] for part in parts)]
 
 
-def test_every_setting_is_explained():
-    assert all(len(text) > 3 for _, text in setting_lines())
-
-
 def test_set_goes_to_the_model_first_and_then_to_every_sampler_that_knows_it():
     model, specs = sort_settings(["dim=8", "candidates=3"], "mf", parse_samplers("rns,dns,bns:candidates=7"))
     assert model == {"dim": "8"}
@@ -166,9 +178,9 @@ def test_a_single_sampler_takes_any_of_its_settings():
 @pytest.mark.parametrize(
     ("sets", "samplers", "expected"),
     [
-        (["color=red"], "rns", "'color' is no setting of rns or mf"),
+        (["color=red"], "rns", "'color' is not a setting of rns or mf"),
         (["candidate=3"], "rns,dns", "did you mean candidates?"),
-        (["weight=3"], "rns,dns", "'weight' is no setting of rns or dns or mf"),
+        (["weight=3"], "rns,dns", "'weight' is not a setting of rns or dns or mf"),
         (["dim"], "rns", "'dim' is not of the form key=value"),
         (["=3"], "rns", "'=3' is not of the form key=value"),
         (["dim=3", "dim=4"], "rns", "dim is given twice"),
@@ -200,13 +212,51 @@ def test_a_schedule_that_is_none_is_refused(text):
 )
 def test_a_self_estimated_prior_stands_alone(text):
     split = bn.split(bn.synthetic(60, 50, seed=0), test=0.2, seed=0)
-    with pytest.raises(InputError, match="prior=self follows the model"):
+    with pytest.raises(InputError, match="cannot be a part of another prior"):
         SamplerSpec.parse(text).build(split)
 
 
-def test_when_a_refreshed_F_is_made_anew_can_be_told():
+def test_the_refresh_of_a_score_cdf_is_a_setting():
     split = bn.split(bn.synthetic(30, 40, seed=0), test=0.2, seed=0)
     built = SamplerSpec.parse("bns:cdf=refreshed:moved=0.3:pool=12").build(split)
     assert built.refresh == bn.samplers.Refresh(moved=0.3, pool=12)
-    with pytest.raises(InputError, match="moved is for a refreshed F"):
+    with pytest.raises(InputError, match="moved is a setting of the refreshed score CDF; set cdf=refreshed with it"):
         SamplerSpec.parse("bns:cdf=exact:moved=0.3").build(split)
+
+
+def test_a_setting_of_another_choice_is_refused_with_the_choices_that_have_it(split):
+    for text, expected in {
+        "bns:l2=3": "sampler bns: l2 is a setting of the prior learned; set prior=learned with it",
+        "bns:hidden=3": "hidden is a setting of the prior learned, rate, self or smoothed; set prior=learned with it",
+        "bns-2:false_share=0.1": "false_share is a setting of the likelihood empirical or mixture",
+        "bns:prior=lerned": "'lerned' is not a prior; did you mean learned? valid: file.py:Class, flat",
+        "posterior:likelihood=none": "'none' is not a likelihood; valid: empirical, mixture, paper, uninformative",
+        "dns:prior=flat": "'prior' is not a setting of sampler dns; valid: candidates, top",
+        "rns:draw=uniform": "'draw' is not a setting of sampler rns; valid: none",
+        "bns:chosen_column=c": "chosen_column goes with rejected",
+    }.items():
+        with pytest.raises(InputError) as error:
+            SamplerSpec.parse(text).build(split)
+        assert expected in str(error.value)
+
+
+def test_set_gives_a_setting_of_a_part_to_the_samplers_that_chose_the_part():
+    _, specs = sort_settings(["l2=9"], "mf", parse_samplers("bns,bns:prior=learned,bns-learned"))
+    assert ["l2" in spec.settings for spec in specs] == [False, True, True]
+    _, (spec,) = sort_settings(["l2=9", "prior=learned"], "mf", parse_samplers("bns"))
+    assert spec.settings == {"l2": "9", "prior": "learned"}
+    with pytest.raises(InputError, match="l2 is a setting of the prior learned"):
+        sort_settings(["l2=9"], "mf", parse_samplers("rns,bns"))
+
+
+def test_settings_are_laid_over_an_object(split):
+    given = bn.BNS(candidates=7, prior=bn.priors.Rate(0.5), weight=bn.samplers.LinearDecay())
+    changed = SamplerSpec("mine", {"hidden": "0.2", "likelihood": "mixture", "strength": "2"}, given).build(split)
+    assert changed == bn.BNS(
+        candidates=7,
+        prior=bn.priors.Scaled(bn.priors.Rate(0.2), 2.0),
+        weight=bn.samplers.LinearDecay(),
+        likelihood="mixture",
+    )
+    assert SamplerSpec("mine", {}, given).build(split) is given
+    assert SamplerSpec("mine", {}, given).fixed == {"candidates", "prior", "weight"}
