@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bayesneg.data.catalogue import BUILT_IN, data_folder, terms, where
+from bayesneg.data.catalogue import BUILT_IN, built_in, data_folder, where
 from bayesneg.data.load import load
 from bayesneg.errors import DataError, InputError
 
@@ -94,7 +94,7 @@ def test_a_tab_may_be_typed_as_on_the_command_line(tmp_path):
 
 
 def test_every_dataset_states_its_terms():
-    assert all(terms(name) for name in BUILT_IN)
-    assert "research" in terms("ml-100k")
+    assert all(dataset.terms for dataset in BUILT_IN.values())
+    assert "research" in built_in("ml-100k").terms
     with pytest.raises(InputError, match="'netflix' is no built-in dataset; these are synthetic, ml-100k"):
-        terms("netflix")
+        built_in("netflix")

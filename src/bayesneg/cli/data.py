@@ -51,16 +51,15 @@ def get(name: Name, data_dir: opt.DataDir = None, json: opt.Json = False) -> Non
       bayesneg data get ml-100k
     """
     from bayesneg.cli.download_bar import download_bar
-    from bayesneg.data.catalogue import terms
-    from bayesneg.data.download import get as fetch
+    from bayesneg.data.catalogue import built_in, download
 
     with download_bar(name) as progress:
-        fetched = fetch(name, data_dir=data_dir, progress=progress)
+        fetched = download(name, data_dir=data_dir, progress=progress)
     if json:
         show_json({"name": name, **asdict(fetched), "folder": str(fetched.folder)})
         return
-    say(terms(name))
-    verb = "was already in" if fetched.already_there else f"from {fetched.origin} now in"
+    say(built_in(name).terms)
+    verb = "was already in" if fetched.already_there else "is now in"
     say(f"{name} {verb} {fetched.folder}; next: bayesneg compare {name}")
 
 
