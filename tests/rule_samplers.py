@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import bayesneg as bn
-from bayesneg.kernels.rules import Tabled
+from bayesneg.kernels.reference.formulas import Tabled
 from bayesneg.samplers.likelihoods import Likelihood, tabled
 
 

@@ -59,10 +59,10 @@ def compiled_choice(rule, drawn, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
     negatives, infos = np.empty(len(batch.users), np.int32), np.empty(len(batch.users), np.float32)
     places = scoring.places_of(train.users, train.indices, train.n_items)
     mirror = scoring.mirror_of(vectors.items, places)
-    factors = sgd.Factors(vectors.users.copy(), vectors.items.copy(), mirror)
+    factors = scoring.Factors(vectors.users.copy(), vectors.items.copy(), mirror)
     sgd.train_block(
         rule, batch.users, batch.positives, drawn, train.indptr, train.indices, factors,
-        sgd.Pace(0.0, 0.0, simultaneous=False, ensemble_size=1), negatives, infos,
+        sgd.SGDConfig(0.0, 0.0, simultaneous=False, ensemble_size=1), negatives, infos,
     )  # fmt: skip
     return negatives, infos
 

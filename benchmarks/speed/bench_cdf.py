@@ -21,8 +21,8 @@ from numba import njit
 
 import bayesneg as bn
 from bayesneg.interfaces import Batch, NegativeSampler
-from bayesneg.kernels.numba import scoring, sgd
-from bayesneg.kernels.rules import TakeHighest
+from bayesneg.kernels.numba import choices, scoring, sgd
+from bayesneg.kernels.reference.choices import TakeHighest
 from bayesneg.models.mf import BLOCK
 from bayesneg.seeding import stream
 from benchmarks.data import splits
@@ -105,14 +105,14 @@ def train_and_compare(  # type: ignore[no-untyped-def]
     x = np.empty(len(factors.items) + draws.candidates.shape[1] + scoring.TILE, dtype=np.float32)
     for b in range(len(users)):
         user, i = users[b], positives[b]
-        example = sgd.Example(b, user, i, indptr[user], indptr[user + 1], True)
-        j = sgd.choose(rule, draws, example, indices, factors, x)
+        example = choices.Example(b, user, i, indptr[user], indptr[user + 1], True)
+        j = choices.choose(rule, draws, example, indices, factors, x)
         if b % every == 0:
             counts[0] += 1
-            truth = sgd.choose(exact, draws, example, indices, factors, x)
+            truth = choices.choose(exact, draws, example, indices, factors, x)
             counts[1] += j == truth
-            counts[2] += sgd.choose(highest, draws, example, indices, factors, x) == truth
-        sgd.step(factors.users[user], factors.items[i], factors.items[j], RATE, DECAY, False)
+            counts[2] += choices.choose(highest, draws, example, indices, factors, x) == truth
+        sgd.step(factors.users[user], factors.items[i], factors.items[j], sgd.SGDConfig(RATE, DECAY, False, 1))
         scoring.update_mirror(factors.mirror, i, factors.items[i])
         scoring.update_mirror(factors.mirror, j, factors.items[j])
 
@@ -122,7 +122,7 @@ def agreement(train: bn.Interactions, n_epochs: int, every: int) -> dict[str, li
     learner = bn.MF(dim=DIM).start(train, rng=stream(0, "init"))
     refreshed, exact = (bn.BNS(cdf=cdf).prepare(train, rng=stream(0, "sampler")) for cdf in ("refreshed", "exact"))
     mirror = scoring.mirror_of(learner.items, scoring.places_of(train.users, train.indices, train.n_items))
-    factors = sgd.Factors(learner.users, learner.items, mirror)
+    factors = scoring.Factors(learner.users, learner.items, mirror)
     order = stream(0, "order").permutation(len(train))
     same: dict[str, list[float]] = {"BNS, refreshed": [], "DNS": []}
     for epoch in range(1, n_epochs + 1):

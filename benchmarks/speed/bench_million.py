@@ -19,7 +19,7 @@ import numpy as np
 
 import bayesneg as bn
 from bayesneg.interfaces import Batch
-from bayesneg.kernels.reference import choices as reference
+from bayesneg.kernels.reference import formulas
 from bayesneg.models.mf import MFLearner
 from bayesneg.samplers.bns import BNS
 from bayesneg.seeding import stream
@@ -40,7 +40,7 @@ def errors(sampler: BNS, batch: Batch) -> dict[str, dict[str, float]]:
         x = np.sort(np.delete(vectors.items @ w, batch.train.row(user)))[::-1]
         z = x[np.array(ranks) - 1] / max(float(np.linalg.norm(w)), 1e-30)
         off[b] = np.abs(
-            np.log((reference.items_above(summaries.knots[user], summaries.ranks, z) + 1.0) / np.array(ranks))
+            np.log((formulas.items_above(summaries.knots[user], summaries.ranks, z) + 1.0) / np.array(ranks))
         )
     return {
         str(rank): {"median": float(np.median(off[:, k])), "90%": float(np.quantile(off[:, k], 0.9))}

@@ -27,7 +27,7 @@ import numpy as np
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.kernels.reference import choices as reference
-from bayesneg.kernels.rules import Draws, Rule
+from bayesneg.kernels.reference.choices import Draws, Rule
 
 NO_NEGATIVE = -1  # in the place of an item: this example has no negative and is skipped
 
@@ -148,9 +148,9 @@ class NegativeSampler(ABC):
 
 
 class RuleSampler(NegativeSampler):
-    """A sampler whose choice is a :mod:`rule <bayesneg.kernels.rules>` that the compiled kernels know as well.
+    """A sampler whose choice is a :class:`~bayesneg.kernels.reference.choices.Rule`.
 
-    The rule gives it a second, compiled face; :meth:`sample` is the same choice in plain NumPy, for any model.
+    Compiled code and torch execute the rule; :meth:`sample` is the same choice in plain NumPy, for any model.
     """
 
     @abstractmethod

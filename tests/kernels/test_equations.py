@@ -11,87 +11,89 @@ import math
 import numpy as np
 import pytest
 
-from bayesneg.kernels import rules
 from bayesneg.kernels.reference import choices as ref
+from bayesneg.kernels.reference import formulas
 
 
 def as_published(counts, p):
     """Unbias of candidates with these counts among the six."""
-    return ref.counted_unbias(rules.AsCounted(), np.array(counts), 6, np.array(p))
+    return formulas.counted_unbias(formulas.AsCounted(), np.array(counts), 6, np.array(p))
 
 
 def test_info_is_one_minus_sigmoid_of_the_gap():
-    assert ref.info(4.0, 4.0) == 0.5
-    assert ref.info(4.0, 3.0) == pytest.approx(1 - 1 / (1 + math.exp(-1.0)))  # 0.268941…
-    assert ref.info(4.0, 6.0) == pytest.approx(0.880797, abs=1e-6)
+    assert formulas.info(4.0, 4.0) == 0.5
+    assert formulas.info(4.0, 3.0) == pytest.approx(1 - 1 / (1 + math.exp(-1.0)))  # 0.268941…
+    assert formulas.info(4.0, 6.0) == pytest.approx(0.880797, abs=1e-6)
 
 
 def test_counted_cdf_divides_by_one_more_than_the_population():
-    assert ref.counted_cdf(6, 6) == pytest.approx(6 / 7)  # the highest of six
-    assert ref.counted_cdf(3, 6) == pytest.approx(3 / 7)
+    assert formulas.counted_cdf(6, 6) == pytest.approx(6 / 7)  # the highest of six
+    assert formulas.counted_cdf(3, 6) == pytest.approx(3 / 7)
 
 
 def test_the_list_that_f_counts_and_the_list_it_is_a_share_of():
     # a user with 3 of 10 items: 7 are unobserved
-    sizes = [ref.list_sizes(over, 10, 3) for over in (rules.UNOBSERVED, rules.CATALOGUE, rules.ALL)]
+    sizes = [formulas.list_sizes(over, 10, 3) for over in (formulas.UNOBSERVED, formulas.CATALOGUE, formulas.ALL)]
     assert sizes == [(7, 7), (7, 10), (10, 10)]
 
 
 def test_unbias_is_the_normalised_posterior():
     # F = 6/7, p = 1/10: (1/7 · 9/10) / (1/7 · 9/10 + 6/7 · 1/10) = 9 / (9 + 6) = 3/5
-    assert ref.unbias(6 / 7, 0.1) == pytest.approx(0.6)
+    assert formulas.unbias(6 / 7, 0.1) == pytest.approx(0.6)
     # F = 3/7, p = 1/10: (4 · 9) / (4 · 9 + 3 · 1) = 36/39
-    assert ref.unbias(3 / 7, 0.1) == pytest.approx(36 / 39)
+    assert formulas.unbias(3 / 7, 0.1) == pytest.approx(36 / 39)
 
 
 def test_unbias_is_the_paper_s_fraction():
     F, p = np.meshgrid(np.linspace(0.01, 0.99, 50), np.linspace(0.01, 0.99, 50))
-    np.testing.assert_allclose(ref.unbias(F, p), (1 - F) * (1 - p) / (1 - F - p + 2 * F * p), rtol=1e-12)
+    np.testing.assert_allclose(formulas.unbias(F, p), (1 - F) * (1 - p) / (1 - F - p + 2 * F * p), rtol=1e-12)
 
 
 @pytest.mark.parametrize("share", [0.0, 1e-9, 0.01, 0.4999999999, 0.5, 0.5000000001, 0.9, 1.0])
 def test_the_mixture_is_undone_to_the_last_digits(share):
     F = np.concatenate((np.linspace(0.001, 0.999, 500), 1.0 - np.geomspace(1e-6, 1e-3, 50)))
     counted = (1 - share) * (2 * F - F * F) + share * F * F
-    np.testing.assert_allclose(ref.base_cdf(rules.OfMixture(share), counted), F, rtol=1e-9)
+    np.testing.assert_allclose(formulas.base_cdf(formulas.OfMixture(share), counted), F, rtol=1e-9)
 
 
 def test_the_mixture_of_halves_is_the_paper_s_own_and_a_small_share_makes_the_top_less_suspect():
     M = np.arange(1, 1000) / 1000
-    np.testing.assert_array_equal(ref.base_cdf(rules.OfMixture(0.5), M), M)  # to the bit
-    assert ref.base_cdf(rules.OfMixture(0.0), 0.999) == pytest.approx(1 - math.sqrt(0.001))  # .968, not .999
+    np.testing.assert_array_equal(formulas.base_cdf(formulas.OfMixture(0.5), M), M)  # to the bit
+    assert formulas.base_cdf(formulas.OfMixture(0.0), 0.999) == pytest.approx(1 - math.sqrt(0.001))  # .968, not .999
 
 
 def test_under_the_mixture_the_mean_of_unbias_is_the_share_of_true_negatives():
     """The paper's lemma, which the counted share breaks: with F evenly spread the mean is .963, not .99."""
     M = (np.arange(10**6) + 0.5) / 10**6
-    assert ref.unbias(ref.base_cdf(rules.OfMixture(0.01), M), 0.01).mean() == pytest.approx(0.99, abs=1e-6)
-    assert ref.unbias(M, 0.01).mean() == pytest.approx(0.963, abs=1e-3)
+    assert formulas.unbias(formulas.base_cdf(formulas.OfMixture(0.01), M), 0.01).mean() == pytest.approx(0.99, abs=1e-6)
+    assert formulas.unbias(M, 0.01).mean() == pytest.approx(0.963, abs=1e-3)
 
 
 def test_a_table_is_read_along_straight_lines():
     # points (0, .2), (.5, .2), (.8, .5); the last holds on
-    table = rules.Tabled(np.array([0.0, 0.5, 0.8, 2.0]), np.array([0.2, 0.2, 0.5, 0.5]), np.array([0.0, 1.0, 0.0, 0.0]))
-    found = ref.base_cdf(table, np.array([0.0, 0.3, 0.5, 0.6, 0.8, 0.99]))
+    table = formulas.Tabled(
+        np.array([0.0, 0.5, 0.8, 2.0]), np.array([0.2, 0.2, 0.5, 0.5]), np.array([0.0, 1.0, 0.0, 0.0])
+    )
+    found = formulas.base_cdf(table, np.array([0.0, 0.3, 0.5, 0.6, 0.8, 0.99]))
     np.testing.assert_allclose(found, [0.2, 0.2, 0.2, 0.3, 0.5, 0.5])
 
 
 def test_unbias_is_a_probability_that_falls_in_F_and_in_the_prior():
     F, p = np.meshgrid(np.linspace(0.01, 0.99, 50), np.linspace(0.01, 0.99, 50))
-    values = ref.unbias(F, p)
+    values = formulas.unbias(F, p)
     assert ((values >= 0) & (values <= 1)).all()
     assert (np.diff(values, axis=0) < 0).all()
     assert (np.diff(values, axis=1) < 0).all()
 
 
 def test_unbias_at_the_ends_of_the_prior():
-    assert ref.unbias(0.5, 0.0) == 1.0
-    assert ref.unbias(0.5, 1.0) == 0.0
+    assert formulas.unbias(0.5, 0.0) == 1.0
+    assert formulas.unbias(0.5, 1.0) == 0.0
 
 
 def test_risk_weighs_gain_against_loss():
     # R = P(fn)·info − λ·P(tn)·info = 0.4·0.88 − 5·0.6·0.88
-    assert ref.risk(0.88, 0.6, 5.0) == pytest.approx(0.4 * 0.88 - 5 * 0.6 * 0.88)
+    assert formulas.risk(0.88, 0.6, 5.0) == pytest.approx(0.4 * 0.88 - 5 * 0.6 * 0.88)
 
 
 def test_least_risk_prefers_the_safe_item_where_the_prior_warns_and_the_hard_one_where_it_does_not():
@@ -131,8 +133,8 @@ def test_highest_takes_the_top_and_dns_m_n_one_of_the_top():
 
 def test_truncated_rank_inverts_the_exponential():
     # n = 2, λ = 1: P(0) = 1/(1 + e⁻¹) = 0.731059
-    assert ref.truncated_rank(0.731058, 1.0, 2) == 0
-    assert ref.truncated_rank(0.731060, 1.0, 2) == 1
+    assert formulas.truncated_rank(0.731058, 1.0, 2) == 0
+    assert formulas.truncated_rank(0.731060, 1.0, 2) == 1
 
 
 def test_rank_counts_unobserved_items_only_and_breaks_ties_by_item_number():
@@ -141,7 +143,7 @@ def test_rank_counts_unobserved_items_only_and_breaks_ties_by_item_number():
 
 
 def test_srns_takes_score_plus_weighted_spread_over_time():
-    from bayesneg.kernels.rules import FromMemory
+    from bayesneg.kernels.reference.choices import FromMemory
 
     # one factor, user vector 1, positive (item 0) at 0; over two epoch ends item 1 stays at 0 and item 2 goes −2 → 2
     users = np.ones((5, 1, 1), np.float32)

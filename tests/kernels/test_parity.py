@@ -13,7 +13,9 @@ from numba import njit
 import bayesneg as bn
 from bayesneg.kernels.numba import binning, choices, early_stop, scoring, sgd
 from bayesneg.kernels.reference import choices as reference
-from bayesneg.kernels.rules import UNOBSERVED, AsCounted, Draws, LeastRisk, OfMixture
+from bayesneg.kernels.reference import formulas
+from bayesneg.kernels.reference.choices import Draws, LeastRisk
+from bayesneg.kernels.reference.formulas import UNOBSERVED, AsCounted, OfMixture
 from bayesneg.models import mf
 from bayesneg.models.embedding import EmbeddingScorer
 from bayesneg.models.mf import MFLearner
@@ -44,7 +46,7 @@ def test_compiled_kernel_picks_what_the_reference_picks(name, scale, most):
             picked = expected >= 0
             gaps = scorer.score(batch.users, np.stack([batch.positives, np.maximum(expected, 0)], axis=1))
             np.testing.assert_allclose(
-                infos[picked], reference.info(gaps[:, 0], gaps[:, 1])[picked], rtol=1e-6, atol=1e-37
+                infos[picked], formulas.info(gaps[:, 0], gaps[:, 1])[picked], rtol=1e-6, atol=1e-37
             )
             one.end_epoch(epoch, scorer)
             two.end_epoch(epoch, scorer)
@@ -104,8 +106,8 @@ def test_step_follows_the_gradient_written_out_by_hand():
     new_w = w + 0.1 * (gradient * (h_i - h_j) - 0.2 * w)
     for simultaneous, along in ((False, new_w), (True, w)):
         own = [v.copy() for v in (w, h_i, h_j)]
-        pace = sgd.Pace(0.1, 0.2, simultaneous, ensemble_size=1)
-        assert sgd.step(*own, pace) == pytest.approx(gradient, rel=1e-6)
+        config = sgd.SGDConfig(0.1, 0.2, simultaneous, ensemble_size=1)
+        assert sgd.step(*own, config) == pytest.approx(gradient, rel=1e-6)
         np.testing.assert_allclose(own[0], new_w, rtol=1e-6)
         np.testing.assert_allclose(own[1], h_i + 0.1 * (gradient * along - 0.2 * h_i), rtol=1e-6)
         np.testing.assert_allclose(own[2], h_j + 0.1 * (-gradient * along - 0.2 * h_j), rtol=1e-6)
@@ -245,7 +247,7 @@ def test_bins_never_change_the_choice_where_scores_tie_or_lie_far_apart(values, 
     counts = (x[None, :] <= x[places][:, None]).sum(axis=1)
     for likelihood in (AsCounted(), OfMixture(0.02), Bent().form()):
         rule = LeastRisk(5.0, UNOBSERVED, likelihood)
-        true_negative = reference.counted_unbias(likelihood, counts, n, p)
+        true_negative = formulas.counted_unbias(likelihood, counts, n, p)
         wanted = reference.choose_least_risk(x[places], np.float32(0.5), true_negative, 5.0)
         assert among_many(x, places, np.float32(0.5), n, p, rule) == wanted
 
@@ -258,11 +260,11 @@ def among_many(x, places, x_positive, n, p, rule):
 def early_proofs(rule, drawn, batch) -> int:
     train, vectors = batch.train, batch.scorer.embeddings()
     mirror = scoring.mirror_of(vectors.items, scoring.places_of(train.users, train.indices, train.n_items))
-    factors = sgd.Factors(vectors.users, vectors.items, mirror)
+    factors = scoring.Factors(vectors.users, vectors.items, mirror)
     x = np.empty(train.n_items + scoring.TILE, np.float32)
     found = 0
     for b, (user, positive) in enumerate(zip(batch.users, batch.positives, strict=True)):
-        example = sgd.Example(b, user, positive, train.indptr[user], train.indptr[user + 1], True)
+        example = choices.Example(b, user, positive, train.indptr[user], train.indptr[user + 1], True)
         promising = early_stop.most_promising(drawn.candidates[b], drawn.priors[b], rule, example, factors, x)
         found += early_stop.sweep(promising, rule.over, example, factors, x)
     return found
@@ -278,7 +280,7 @@ def test_counts_are_exact_with_ties_infinities_and_absent_scores(values, m, seed
     candidates = rng.choice(x, m)
     x[rng.random(len(x)) < 0.2] = np.nan
     counts = np.empty(m, np.int64)
-    choices.count_at_most(x, candidates, counts)
+    early_stop.count_at_most(x, candidates, counts)
     assert counts.tolist() == [(x <= value).sum() for value in candidates]
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bayesneg.kernels.numba import summaries
-from bayesneg.kernels.reference import choices as reference
+from bayesneg.kernels.reference import formulas
 from worlds import interactions, random_interactions
 
 
@@ -58,7 +58,7 @@ def test_compiled_knots_are_the_reference_s_to_within_a_bin(over_all, size):
         if not over_all:
             places = pool.places[train.row(user)]
             weights[places[places >= 0]] = 0
-        expected = reference.summarise(x[user], weights, ranks)
+        expected = formulas.summarise(x[user], weights, ranks)
         within = ranks <= weights.sum()
         width = (x[user].max() - x[user].min()) / (summaries.BINS - 1)
         assert np.abs(knots[user, within] - expected[within]).max() <= 1.001 * width
@@ -73,7 +73,7 @@ def test_one_item_far_from_all_others_does_not_blur_them(outlier):
     x[:, 0] = outlier
     knots, ranks = written(x, train, summaries.thinned(np.arange(2000), 2000))
     for user in range(2):
-        expected = reference.summarise(np.delete(x[user], train.row(user)), np.ones(1999, int), ranks)
+        expected = formulas.summarise(np.delete(x[user], train.row(user)), np.ones(1999, int), ranks)
         inner = (ranks > 1) & (ranks <= 1000)
         assert np.abs(knots[user, inner] - expected[inner]).max() < 0.05
 
@@ -92,15 +92,15 @@ def test_compiled_look_up_is_the_reference_s_ties_included(values, scores):
     knots = np.array(sorted(values, reverse=True), np.float32)
     ranks = np.cumsum(np.arange(1, len(knots) + 1))
     for z in np.array([*scores, *values], np.float32):
-        assert summaries.items_above(knots, ranks, z) == pytest.approx(reference.items_above(knots, ranks, z), abs=1e-4)
+        assert summaries.items_above(knots, ranks, z) == pytest.approx(formulas.items_above(knots, ranks, z), abs=1e-4)
 
 
 def test_items_above_is_exact_at_every_knot_of_a_fresh_summary():
     x = np.random.default_rng(0).normal(size=500)
     ranks = summaries.knot_ranks(500)
-    knots = reference.summarise(x, np.ones(500, int), ranks)
-    np.testing.assert_allclose(reference.items_above(knots, ranks, np.sort(x)[::-1][ranks - 1]), ranks - 1)
-    off = reference.items_above(knots, ranks, x) + 1 - (x[None, :] >= x[:, None]).sum(axis=1)
+    knots = formulas.summarise(x, np.ones(500, int), ranks)
+    np.testing.assert_allclose(formulas.items_above(knots, ranks, np.sort(x)[::-1][ranks - 1]), ranks - 1)
+    off = formulas.items_above(knots, ranks, x) + 1 - (x[None, :] >= x[:, None]).sum(axis=1)
     assert np.abs(off[x > np.median(x)]).max() < 0.02 * 500
     top = x >= np.sort(x)[-20]
     assert np.abs(off[top]).max() <= 1.0

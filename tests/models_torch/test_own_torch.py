@@ -322,26 +322,26 @@ def test_a_module_that_cannot_be_trained_is_told_so(build, gives, words):
 
 def test_a_rehearsed_step_leaves_no_trace_even_in_a_block_of_one_batch():
     """Recording a CUDA graph rehearses steps; here the same on the CPU, where nothing is recorded."""
-    from bayesneg.models.torch.learner import TorchLearner
     from bayesneg.models.torch.steps import TorchSteps, largest_batch, pack
 
     train = random_interactions(np.random.default_rng(0), 10, 12, most=0.5)
     learner = bn.LightGCN(dim=3, batch_size=len(train), device="cpu").start(train, rng=np.random.default_rng(0))
-    assert isinstance(learner, TorchLearner)
     sampler = bn.SRNS(memory=2, fresh=2).prepare(train, rng=np.random.default_rng(0))
     positions = np.arange(len(train))
     batch = bn.Batch(train.users, train.indices, positions, 1, train, learner, np.random.default_rng(0))
     rule, draws = sampler.rule(batch), sampler.draws(batch)
-    steps = TorchSteps(learner, rule, draws, len(train), largest_batch(train.counts[train.users], len(train)), 0)
-    packed = pack(draws, batch, len(train), torch.device("cpu"), memory=True)
+    capacity = largest_batch(train.counts[train.users], len(train))
+    trainable = learner.trainable
+    steps = TorchSteps(trainable, learner._rows, rule, draws, room=len(train), capacity=capacity, most_rank=0)
+    packed = pack(draws, batch, len(train), torch.device("cpu"), firsts=True)
     steps.buffers.whole.copy_(packed.whole)
     steps.buffers.real.copy_(packed.real)
-    learner._begin_optimizer()
-    before = learner.state_dict(), steps.rule.memory.clone()
+    trainable.begin_optimizer()
+    before = learner.state_dict(), steps.choice.memory.clone()
     for _ in range(3):
-        learner.rehearse(steps._eager_step, [steps.buffers.cursor, steps.rule.memory])
+        trainable.rehearse(steps._eager_step, [steps.buffers.cursor, steps.choice.memory])
     assert steps.buffers.cursor.item() == 0
-    assert torch.equal(steps.rule.memory, before[1])
+    assert torch.equal(steps.choice.memory, before[1])
     for key, value in learner.state_dict().items():
         np.testing.assert_array_equal(value, before[0][key])
 

@@ -7,13 +7,14 @@ import pytest
 
 import bayesneg as bn
 from bayesneg.kernels.numba.summaries import knot_ranks
-from bayesneg.kernels.reference import choices as reference
+from bayesneg.kernels.reference import formulas
 from bayesneg.seeding import stream
 from worlds import random_interactions
 
 torch = pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
 
-from bayesneg.kernels.torch.choices import Rows, items_above  # noqa: E402
+from bayesneg.kernels.torch.formulas import items_above  # noqa: E402
+from bayesneg.kernels.torch.score_lists import TrainingRows  # noqa: E402
 from bayesneg.models.torch.summaries import TorchSummaries  # noqa: E402
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -21,7 +22,7 @@ DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 def summaries_of(train, device, ranks):
     indptr, items = (torch.from_numpy(a.copy()).to(device) for a in (train.indptr, train.indices))
-    return TorchSummaries(Rows(indptr, items, train.n_items), ranks, 4, torch.device(device))
+    return TorchSummaries(TrainingRows(indptr, items, train.n_items), ranks, 4, torch.device(device))
 
 
 def vectors(rng, train, device):
@@ -44,7 +45,7 @@ def test_the_knots_are_those_of_the_whole_list(device, over_all):
         listed = np.ones(60, dtype=bool)
         if not over_all:
             listed[train.row(user)] = False
-        expected = reference.summarise(x[listed], np.ones(listed.sum(), dtype=int), ranks)
+        expected = formulas.summarise(x[listed], np.ones(listed.sum(), dtype=int), ranks)
         known = ranks <= listed.sum()
         length = float(w[user].norm())
         np.testing.assert_allclose(knots[user].cpu().numpy()[known], expected[known] / length, rtol=1e-5, atol=1e-6)
@@ -94,7 +95,7 @@ def test_items_above_is_the_specification_s():
     knots = -np.sort(-rng.normal(size=(40, len(ranks))).astype(np.float32), axis=1)
     z = np.concatenate([rng.normal(size=(40, 8)) * 2, knots[:, [0, 5, -1]]], axis=1).astype(np.float32)
     found = items_above(*(torch.from_numpy(array) for array in (knots, ranks, z))).numpy()
-    expected = np.stack([reference.items_above(knots[b], ranks, z[b]) for b in range(40)])
+    expected = np.stack([formulas.items_above(knots[b], ranks, z[b]) for b in range(40)])
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 

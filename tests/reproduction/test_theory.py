@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 import bayesneg as bn
-from bayesneg.kernels.reference import choices as reference
+from bayesneg.kernels.reference import formulas
 from bayesneg.reproduction import theory
 from worlds import batch_of, compiled_choice, exact_scorer, random_interactions
 
@@ -51,7 +51,7 @@ def test_sampled_pairs_in_order_follow_the_densities(base):
 @pytest.mark.parametrize("theta", [0.001, 0.01, 0.2, 0.5, 0.9])
 def test_under_the_mixture_unbias_is_right_on_average_and_under_uniform_F_it_is_not(theta):
     assert theory.mean_unbias_under_mixture(theta) == pytest.approx(1 - theta, abs=1e-9)
-    by_quadrature, _ = integrate.quad(lambda F: reference.unbias(F, theta), 0, 1)
+    by_quadrature, _ = integrate.quad(lambda F: formulas.unbias(F, theta), 0, 1)
     assert theory.mean_unbias_under_uniform(theta) == pytest.approx(by_quadrature, abs=1e-9)
     if theta != 0.5:  # where the mixture is uniform
         assert abs(theory.mean_unbias_under_uniform(theta) - (1 - theta)) > 1e-3
@@ -59,7 +59,7 @@ def test_under_the_mixture_unbias_is_right_on_average_and_under_uniform_F_it_is_
 
 @pytest.mark.parametrize("theta", [1e-9, 0.4999, 0.5 + 1e-9, 0.50026, 1 - 1e-9])
 def test_the_closed_form_holds_up_to_its_limits_and_where_its_terms_cancel(theta):
-    by_quadrature, _ = integrate.quad(lambda F: reference.unbias(F, theta), 0, 1, points=[1e-6, 1 - 1e-6])
+    by_quadrature, _ = integrate.quad(lambda F: formulas.unbias(F, theta), 0, 1, points=[1e-6, 1 - 1e-6])
     assert theory.mean_unbias_under_uniform(theta) == pytest.approx(by_quadrature, abs=1e-8)
     assert (theory.mean_unbias_under_uniform(0.0), theory.mean_unbias_under_uniform(1.0)) == (1.0, 0.0)
 
@@ -69,7 +69,7 @@ def test_the_mean_under_the_mixture_by_sampling():
     pairs = np.sort(rng.random((N, 2)), axis=1)
     is_false = rng.random(N) < theta
     F = np.where(is_false, pairs[:, 1], pairs[:, 0])
-    values = reference.unbias(F, theta)
+    values = formulas.unbias(F, theta)
     assert values.mean() == pytest.approx(1 - theta, abs=4 * values.std() / np.sqrt(N))
     assert abs(theory.mean_unbias_under_uniform(theta) - (1 - theta)) > 20 * values.std() / np.sqrt(N)
 
@@ -79,10 +79,10 @@ inside = st.floats(0.001, 0.999)
 
 @given(inside, inside, st.floats(1e-4, 0.5))
 def test_unbias_falls_in_F_and_in_the_prior_and_is_a_probability(F, p, step):
-    here = reference.unbias(F, p)
+    here = formulas.unbias(F, p)
     assert 0 <= here <= 1
-    assert reference.unbias(min(F + step, 1.0), p) < here
-    assert reference.unbias(F, min(p + step, 1.0)) < here
+    assert formulas.unbias(min(F + step, 1.0), p) < here
+    assert formulas.unbias(F, min(p + step, 1.0)) < here
 
 
 def risks_by_definition(scores, positive, row, priors, weight):

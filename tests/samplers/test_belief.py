@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bayesneg as bn
-from bayesneg.kernels.reference import choices as reference
+from bayesneg.kernels.reference import formulas
 from bayesneg.seeding import stream
 from worlds import batch_of, exact_scorer, fixed_scorer, interactions, random_interactions
 
@@ -46,10 +46,10 @@ def test_the_choice_follows_from_the_posterior(name):
     picks = sampler.sample(batches[0])
     drawn = sampler.draws(batches[1])
     posterior = sampler.unbias(batches[1], np.maximum(drawn.candidates, 0))
-    infos = reference.info(batches[1].score_positives()[:, None], batches[1].score(np.maximum(drawn.candidates, 0)))
+    infos = formulas.info(batches[1].score_positives()[:, None], batches[1].score(np.maximum(drawn.candidates, 0)))
     for b, size in enumerate(drawn.sizes):
         own = posterior[b, :size] if name != "posterior" else None
-        chosen = np.argmax(posterior[b, :size]) if own is None else np.argmin(reference.risk(infos[b, :size], own, 5.0))
+        chosen = np.argmax(posterior[b, :size]) if own is None else np.argmin(formulas.risk(infos[b, :size], own, 5.0))
         assert picks[b] == drawn.candidates[b, chosen]
 
 

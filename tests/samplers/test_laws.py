@@ -11,7 +11,8 @@ from scipy import stats
 import bayesneg as bn
 from bayesneg.kernels.numba import choices
 from bayesneg.kernels.reference import choices as ref
-from bayesneg.kernels.rules import FACTOR_TRIES
+from bayesneg.kernels.reference import formulas
+from bayesneg.kernels.reference.choices import FACTOR_TRIES
 from bayesneg.models.embedding import EmbeddingScorer
 from bayesneg.seeding import stream
 from worlds import batch_of, compiled_choice, fixed_scorer, interactions
@@ -117,7 +118,9 @@ def risks(candidates: tuple[int, ...], weight: float, prior: np.ndarray) -> dict
     values = {}
     for item in candidates:
         F = (population <= SCORES[0, item]).sum() / 7
-        values[item] = ref.risk(ref.info(SCORES[0, 1], SCORES[0, item]), ref.unbias(F, prior[item]), weight)
+        values[item] = formulas.risk(
+            formulas.info(SCORES[0, 1], SCORES[0, item]), formulas.unbias(F, prior[item]), weight
+        )
     return values
 
 
@@ -130,8 +133,10 @@ def test_bns_picks_the_lowest_risk_of_a_uniform_candidate_set(weight):
     law = dict.fromkeys(free, 0.0)
     for subset in combinations(free, 3):
         F = [(population <= SCORES[0, item]).sum() / 8 for item in subset]
-        info = [ref.info(SCORES[0, 1], SCORES[0, item]) for item in subset]
-        risk = [i * (1 - (1 + weight) * ref.unbias(f, prior[item])) for i, f, item in zip(info, F, subset, strict=True)]
+        info = [formulas.info(SCORES[0, 1], SCORES[0, item]) for item in subset]
+        risk = [
+            i * (1 - (1 + weight) * formulas.unbias(f, prior[item])) for i, f, item in zip(info, F, subset, strict=True)
+        ]
         law[subset[int(np.argmin(risk))]] += 1 / 35
     assert_follows(draw(bn.BNS(candidates=3, weight=weight), train=train), law)
 
@@ -141,7 +146,7 @@ def test_posterior_picks_the_surest_of_a_uniform_candidate_set():
     population = SCORES[0, FREE]
     law = dict.fromkeys(FREE, 0.0)
     for subset in combinations(FREE, 3):
-        sure = [ref.unbias((population <= SCORES[0, item]).sum() / 7, prior[item]) for item in subset]
+        sure = [formulas.unbias((population <= SCORES[0, item]).sum() / 7, prior[item]) for item in subset]
         law[subset[int(np.argmax(sure))]] += 1 / 20
     assert_follows(draw(bn.Posterior(candidates=3)), law)
 

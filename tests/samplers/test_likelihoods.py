@@ -7,7 +7,7 @@ import pytest
 
 import bayesneg as bn
 from bayesneg.errors import InputError
-from bayesneg.kernels.reference import choices as reference
+from bayesneg.kernels.reference import formulas
 from bayesneg.samplers.candidates import evenly_spread
 from bayesneg.samplers.held_out import HeldOutPairs, Ranks
 from bayesneg.samplers.likelihoods import false_share, rising_density, tabled
@@ -101,7 +101,7 @@ def test_with_a_constant_prior_unbias_is_the_share_of_true_negatives_at_that_ran
     at, h = rising_density(ranks_of(lambda u: u ** (1 / 3)), 400)
     r = h * (1 - theta) / (1 - theta * h)
     M = np.linspace(0.2, 0.99, 50)
-    found = reference.unbias(reference.base_cdf(tabled(at, r / (1 + r)), M), theta)
+    found = formulas.unbias(formulas.base_cdf(tabled(at, r / (1 + r)), M), theta)
     np.testing.assert_allclose(found, 1 - theta * 3 * M**2, atol=0.02)
 
 
@@ -174,4 +174,4 @@ def test_with_too_few_pairs_to_hold_out_scores_are_uninformative():
     train, scorer = interactions([[0, 1], [2, 3]], 6), exact_scorer(np.random.default_rng(0), 2, 6)
     ready = bn.BNS(likelihood="empirical").prepare(train, rng=stream(0, "memory"))
     ready.end_epoch(1, scorer)
-    np.testing.assert_array_equal(reference.base_cdf(ready.form(), np.linspace(0, 1, 9)), 0.5)
+    np.testing.assert_array_equal(formulas.base_cdf(ready.form(), np.linspace(0, 1, 9)), 0.5)

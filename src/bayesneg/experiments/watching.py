@@ -12,7 +12,7 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.evaluation.score_densities import score_densities
 from bayesneg.interfaces import Batch, RuleSampler, Scorer
-from bayesneg.kernels.rules import Draws, Rule
+from bayesneg.kernels.reference.choices import Draws, Rule
 
 DENSITIES = "densities"  # the key of an epoch's line that holds them
 

@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from bayesneg.kernels.rules import LikelihoodForm, OfMixture, Population, Tabled
+from bayesneg.kernels.reference.formulas import LikelihoodForm, OfMixture, Population, Tabled
 
 SCORES = 1024  # scores of one example that are compared at a time
 OBSERVED = 128  # observed items of one example, likewise

@@ -25,13 +25,13 @@ from bayesneg.checks import number, one_of, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, NegativeSampler, RuleSampler, Sampled
-from bayesneg.kernels.rules import Draws, Rule
+from bayesneg.kernels.reference.choices import Draws, Rule
 from bayesneg.models.embedding import EmbeddingScorer
 from bayesneg.models.validate import checked_negatives
 
 if TYPE_CHECKING:
-    from bayesneg.kernels.numba.scoring import Places
-    from bayesneg.kernels.numba.sgd import Factors, Pace
+    from bayesneg.kernels.numba.scoring import Factors, Places
+    from bayesneg.kernels.numba.sgd import SGDConfig
 
 BLOCK = 1 << 14  # examples whose candidates are drawn at once
 NUMBERS = 1 << 20  # and at most this many numbers for them
@@ -130,26 +130,26 @@ class MFLearner(EmbeddingScorer):
 
     def _compiled(self, sampler: RuleSampler, batches: Iterator[Batch]) -> Iterator[Sampled]:
         """The choice and the step in one kernel, on a mirror of the items for rules that sweep them."""
-        from bayesneg.kernels.numba import scoring, sgd
+        from bayesneg.kernels.numba import choices, scoring
 
         mirror = scoring.no_mirror()
         with ThreadPoolExecutor(self.settings.threads) as pool:
             for batch in batches:
                 draws, rule = sampler.draws(batch), sampler.rule(batch)
-                if isinstance(rule, sgd.SWEEPING) and mirror.tiles.size == 0:
+                if choices.compiled(rule).sweeps and mirror.tiles.size == 0:
                     mirror = scoring.mirror_of(self.items, self._places)
-                factors = sgd.Factors(self.users, self.items, mirror)
+                factors = scoring.Factors(self.users, self.items, mirror)
                 sampled = _nothing_yet(batch)
                 train_part = partial(self._train_part, rule, batch, draws, factors, sampled)
                 list(pool.map(train_part, _parts(len(batch.users), self.settings.threads)))
                 yield sampled
 
     @property
-    def _pace(self) -> Pace:
+    def _config(self) -> SGDConfig:
         from bayesneg.kernels.numba import sgd
 
         own = self.settings
-        return sgd.Pace(own.learning_rate, own.regularization, own.update == "simultaneous", own.ensemble_size)
+        return sgd.SGDConfig(own.learning_rate, own.regularization, own.update == "simultaneous", own.ensemble_size)
 
     @cached_property
     def _places(self) -> Places:
@@ -170,7 +170,7 @@ class MFLearner(EmbeddingScorer):
             self.train.indptr,
             self.train.indices,
             factors,
-            self._pace,
+            self._config,
             sampled.negatives[part],
             sampled.info[part],
         )
@@ -179,7 +179,7 @@ class MFLearner(EmbeddingScorer):
         """Any sampler: it is called for the negatives, and compiled code takes the steps."""
         from bayesneg.kernels.numba import scoring, sgd
 
-        factors = sgd.Factors(self.users, self.items, scoring.no_mirror())
+        factors = scoring.Factors(self.users, self.items, scoring.no_mirror())
         for batch in batches:
             sampled = _nothing_yet(batch)
             sampled.negatives[:] = checked_negatives(sampler.sample(batch), batch)
@@ -188,7 +188,7 @@ class MFLearner(EmbeddingScorer):
                 batch.positives,
                 sampled.negatives,
                 factors,
-                self._pace,
+                self._config,
                 sampled.info,
             )
             yield sampled

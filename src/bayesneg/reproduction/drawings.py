@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesneg.errors import InputError
 from bayesneg.experiments.watching import DENSITIES
-from bayesneg.kernels.reference.choices import unbias
+from bayesneg.kernels.reference.formulas import unbias
 from bayesneg.report.names import metric_name
 from bayesneg.reproduction import theory
 from bayesneg.reproduction.published import MAIN

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from bayesneg.kernels.reference.choices import unbias
+from bayesneg.kernels.reference.formulas import unbias
 
 
 class Base(Protocol):

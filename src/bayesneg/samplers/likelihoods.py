@@ -18,7 +18,8 @@ from bayesneg.checks import number
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import FollowsTraining, Prior, Scorer
-from bayesneg.kernels.rules import AsCounted, Draws, LikelihoodForm, OfMixture, Tabled
+from bayesneg.kernels.reference.choices import Draws
+from bayesneg.kernels.reference.formulas import AsCounted, LikelihoodForm, OfMixture, Tabled
 from bayesneg.samplers.candidates import evenly_spread, prepared
 from bayesneg.samplers.held_out import HeldOutPairs, Ranks
 from bayesneg.samplers.priors.basic import probabilities_of

@@ -14,7 +14,8 @@ import numpy as np
 
 from bayesneg.checks import number, whole
 from bayesneg.interfaces import Batch, Embeddings
-from bayesneg.kernels.rules import LeastRiskBySummary, LikelihoodForm, Population
+from bayesneg.kernels.reference.choices import LeastRiskBySummary
+from bayesneg.kernels.reference.formulas import LikelihoodForm, Population
 
 SCORES = 1 << 17  # held at once while summaries are made: they stay in the cache
 LEAST_POOL, POOL_SHARE = 160, 1024

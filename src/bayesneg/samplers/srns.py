@@ -14,7 +14,7 @@ import numpy as np
 from bayesneg.checks import number, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, Preset, RuleSampler, Scorer
-from bayesneg.kernels.rules import SNAPSHOTS, Draws, FromMemory
+from bayesneg.kernels.reference.choices import SNAPSHOTS, Draws, FromMemory
 from bayesneg.samplers.candidates import UniformDraw, drawn_by, no_numbers, prepared
 
 

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesneg.kernels.numba.choices import info, risk
 from bayesneg.kernels.numba.compiling import kernel
-from bayesneg.kernels.numba.likelihoods import counted_unbias
+from bayesneg.kernels.numba.formulas import counted_unbias, info, risk
 
 BINS = 256
 LANES = 64  # scores looked at side by side

@@ -1,71 +1,128 @@
-"""The choices of ``reference``, compiled: same names, same answers.
+"""Every rule of ``kernels/reference/choices.py``, compiled: one choice for one example.
 
-These functions are compiled into the entry points of ``sequential`` and are not cached on their own.
+A rule's function is registered with :func:`chooses`; compiled code finds it by the type of the rule. These functions
+are inlined into the entry points of ``sgd`` and are not cached on their own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
 import numpy as np
+from numba.extending import overload
 
-from bayesneg.kernels.numba.compiling import kernel
-from bayesneg.kernels.rules import FACTOR_TRIES
+from bayesneg.kernels.numba.binning import choose_among_many, choose_at_rank
+from bayesneg.kernels.numba.compiling import INLINED, kernel
+from bayesneg.kernels.numba.early_stop import FEW, NOTHING, judge_candidates, most_promising, sweep
+from bayesneg.kernels.numba.formulas import (
+    base_cdf,
+    counted_cdf,
+    counted_unbias,
+    info,
+    list_sizes,
+    risk,
+    truncated_rank,
+)
+from bayesneg.kernels.numba.scoring import dot
+from bayesneg.kernels.numba.summaries import length_of, others_above
+from bayesneg.kernels.reference.choices import (
+    FACTOR_TRIES,
+    AtFactorRank,
+    AtScoreRank,
+    FromMemory,
+    LeastRisk,
+    LeastRiskBySummary,
+    MostUnbiased,
+    Rule,
+    TakeFirst,
+    TakeHighest,
+)
+from bayesneg.kernels.reference.formulas import UNOBSERVED
 
-FEW = 16  # up to this many candidates F is counted by plain sweeps, above it by bucketing
+
+class Example(NamedTuple):
+    """The example of the block that a choice is for."""
+
+    b: int
+    user: int
+    positive: int
+    start: int  # the user's observed items are indices[start:stop]
+    stop: int
+    refresh: bool  # whether a rule with a memory refreshes it after this choice
+
+
+class CompiledChoice(NamedTuple):
+    """How a rule is executed by compiled code."""
+
+    function: Callable[..., int]
+    sweeps: bool  # may score the whole catalogue for one example
+    remembers: bool  # refreshes a memory once per user and batch
+
+
+_CHOICES: dict[type, CompiledChoice] = {}
+
+
+def chooses(rule: type, *, sweeps: bool = False, remembers: bool = False) -> Callable[[Any], Any]:
+    """Register the decorated function as the compiled choice of a rule."""
+
+    def register(function: Callable[..., int]) -> Callable[..., int]:
+        _CHOICES[rule] = CompiledChoice(function, sweeps, remembers)
+        return function
+
+    return register
+
+
+def compiled(rule: Rule) -> CompiledChoice:
+    """The compiled execution of a rule."""
+    return _CHOICES[type(rule)]
+
+
+def choose(rule: Any, draws: Any, example: Any, indices: Any, factors: Any, x: Any) -> int:
+    """The item that ``rule`` chooses, in compiled code; ``x`` is scratch memory for scores."""
+    raise TypeError("choose is for compiled code; call reference.choose_batch from Python")
+
+
+@overload(choose, jit_options=INLINED)
+def _choose(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
+    return _CHOICES[rule.instance_class].function
+
+
+# ------------------------------------------------------------------------------------------------- RNS, PNS and DNS
+
+
+@chooses(TakeFirst)
+def _take_first(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
+    return draws.candidates[example.b, rule.position]
+
+
+@chooses(TakeHighest)
+def _take_highest(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
+    b, size = example.b, draws.sizes[example.b]
+    first, _, _ = score_candidates(factors.users[example.user], factors.items, draws.candidates[b, :size], x)
+    if rule.top == 1:
+        return draws.candidates[b, first]
+    return draws.candidates[b, choose_highest(x[:size], rule.top, draws.uniforms[b, 0])]
 
 
 @kernel
-def info(x_positive: float, x_candidate: float) -> float:
-    return 1.0 / (1.0 + np.exp(np.float64(x_positive) - np.float64(x_candidate)))
+def score_candidates(w, items, candidates, x):  # type: ignore[no-untyped-def]
+    """Scores into x; the position of the highest, the earlier on ties, its score and the next lower or equal one.
 
-
-@kernel
-def list_sizes(over, n_items, n_observed):  # type: ignore[no-untyped-def]
-    return n_items - n_observed * (not over.with_observed), n_items - n_observed * (not over.of_catalogue)
-
-
-@kernel
-def counted_cdf(count: float, n: int) -> float:
-    return count / (n + 1)
-
-
-@kernel
-def unbias(F: float, p: float) -> float:
-    negative = (1.0 - F) * (1.0 - p)
-    return negative / (negative + F * p)
-
-
-@kernel
-def risk(info: float, unbias: float, weight: float) -> float:
-    return info * (1.0 - (1.0 + weight) * unbias)
-
-
-@kernel
-def count_at_most(x: np.ndarray, x_candidates: np.ndarray, counts: np.ndarray) -> None:
-    """counts_l = #{x ≤ x_l}, in integers. Entries of x that must not count are NaN or +inf above every candidate."""
-    if len(x_candidates) <= FEW:
-        for k in range(len(x_candidates)):
-            threshold = x_candidates[k]
-            count = np.int32(0)
-            for l in range(len(x)):  # noqa: E741
-                count += np.int32(x[l] <= threshold)
-            counts[k] = count
-        return
-    order = np.argsort(x_candidates)
-    ascending = x_candidates[order]
-    below = np.zeros(len(order) + 1, dtype=np.int64)
-    for value in x:
-        if value <= ascending[-1]:
-            below[np.searchsorted(ascending, value)] += 1
-    total = 0
-    for k in range(len(order)):
-        total += below[k]
-        counts[order[k]] = total
+    Without branches: which candidate is ahead cannot be predicted, and a wrong guess costs more than three dots.
+    """
+    first, highest, second = 0, np.float32(-np.inf), np.float32(-np.inf)
+    for k in range(len(candidates)):
+        score = dot(w, items[candidates[k]])
+        x[k] = score
+        second = max(second, min(score, highest))
+        first = k if score > highest else first
+        highest = max(highest, score)
+    return first, highest, second
 
 
 @kernel
 def choose_highest(x: np.ndarray, top: int, uniform: float) -> int:
-    if top == 1:
-        return int(np.argmax(x))
     wanted = int(uniform * min(top, len(x)))
     for k in range(len(x)):  # the position with exactly ``wanted`` positions ranked before it
         before = 0
@@ -75,6 +132,57 @@ def choose_highest(x: np.ndarray, top: int, uniform: float) -> int:
         if before == wanted:
             return k
     return 0
+
+
+# ----------------------------------------------------------------------------------------------- BNS and the posterior
+
+
+@chooses(LeastRisk, sweeps=True)
+def _least_risk(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
+    candidates = draws.candidates[example.b, : draws.sizes[example.b]]
+    priors = draws.priors[example.b, : len(candidates)]
+    if len(candidates) > FEW:
+        n_items, places = len(factors.items), factors.mirror.places.of_items
+        sweep(NOTHING, rule.over, example, factors, x)
+        _, n = list_sizes(rule.over, n_items, example.stop - example.start)
+        x_positive = dot(factors.users[example.user], factors.items[example.positive])
+        return candidates[choose_among_many(x[:n_items], places[candidates], x_positive, n, priors, rule)]
+    promising = most_promising(candidates, priors, rule, example, factors, x)
+    if sweep(promising, rule.over, example, factors, x):
+        return candidates[promising.position]
+    x_candidates, true_negative = judge_candidates(candidates, priors, rule, example, factors, x)
+    x_positive = dot(factors.users[example.user], factors.items[example.positive])
+    return candidates[choose_least_risk(x_candidates, x_positive, true_negative, rule.weight)]
+
+
+@chooses(LeastRiskBySummary)
+def _least_risk_by_summary(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
+    """Mostly the highest score wins whatever the F of the others; only where that is open all are judged."""
+    b, size, w = example.b, draws.sizes[example.b], factors.users[example.user]
+    best, highest, second = score_candidates(w, factors.items, draws.candidates[b, :size], x)
+    if size > 1:
+        n_counted, n = list_sizes(rule.over, len(factors.items), example.stop - example.start)
+        x_positive, length = dot(w, factors.items[example.positive]), length_of(w)
+        count = n_counted - others_above(rule, example.user, highest / length, n_counted)
+        F = base_cdf(rule.likelihood, counted_cdf(count, n))
+        if not wins_anyway(F, draws.priors[b, best], x_positive, highest, second, rule.weight):
+            least = np.inf
+            for k in range(size):
+                count = n_counted - others_above(rule, example.user, x[k] / length, n_counted)
+                true_negative = counted_unbias(rule.likelihood, count, n, draws.priors[b, k])
+                value = risk(info(x_positive, x[k]), true_negative, rule.weight)
+                if value < least:
+                    best, least = k, value
+    return draws.candidates[b, best]
+
+
+@chooses(MostUnbiased, sweeps=True)
+def _most_unbiased(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
+    candidates = draws.candidates[example.b, : draws.sizes[example.b]]
+    sweep(NOTHING, rule.over, example, factors, x)
+    priors = draws.priors[example.b, : len(candidates)]
+    _, true_negative = judge_candidates(candidates, priors, rule, example, factors, x)
+    return candidates[choose_most_unbiased(true_negative)]
 
 
 @kernel
@@ -97,14 +205,36 @@ def choose_most_unbiased(true_negative: np.ndarray) -> int:
 
 
 @kernel
-def truncated_rank(uniform: float, scale: float, n: int) -> int:
-    return min(int(-scale * np.log1p(uniform * np.expm1(-n / scale))), n - 1)
+def wins_anyway(F, p, x_positive, highest, second, weight):  # type: ignore[no-untyped-def]
+    """Whether the candidate of highest score has the least risk even if every other is certainly a true negative.
+
+    Their risk is at least −λ/B and its own is (1 − (1+λ) · unbias)/A, with 1/A and 1/B its info and that of the second
+    highest; multiply every denominator away. A millionth covers rounding.
+    """
+    A = np.float32(1.0) + np.exp(x_positive - highest)
+    B = np.float32(1.0) + np.exp(x_positive - second)
+    gap = B - A - np.float32(1e-6) * B
+    return (1.0 - F) * (1.0 - p) * weight * gap > (B + weight * A) * p * F
 
 
-@kernel
-def contains(row: np.ndarray, item: int) -> bool:
-    found = np.searchsorted(row, item)
-    return bool(found < len(row) and row[found] == item)
+# --------------------------------------------------------------------------------------------------------------- AOBPR
+
+
+@chooses(AtScoreRank, sweeps=True)
+def _at_score_rank(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
+    n = len(factors.items) - (example.stop - example.start)
+    sweep(NOTHING, UNOBSERVED, example, factors, x)
+    rank = truncated_rank(draws.uniforms[example.b, 0], rule.scale, n)
+    return choose_at_rank(x[: len(factors.items)], factors.mirror.places.items, rank)
+
+
+@chooses(AtFactorRank)
+def _at_factor_rank(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
+    if rule.clock[0] % rule.period == 0:
+        sort_factors(factors.items, rule.orders, rule.spreads)
+    rule.clock[0] += 1
+    w, row = factors.users[example.user], indices[example.start : example.stop]
+    return choose_at_factor_rank(w, rule.scale, rule.orders, rule.spreads, row, draws.uniforms[example.b])
 
 
 @kernel
@@ -142,6 +272,45 @@ def choose_at_factor_rank(
         if not contains(row, item):
             return item
     return -1
+
+
+@kernel
+def contains(row: np.ndarray, item: int) -> bool:
+    found = np.searchsorted(row, item)
+    return bool(found < len(row) and row[found] == item)
+
+
+# ---------------------------------------------------------------------------------------------------------------- SRNS
+
+
+@chooses(FromMemory, remembers=True)
+def _from_memory(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
+    b, w = example.b, factors.users[example.user]
+    size = 0
+    while size < rule.memory.shape[1] and rule.memory[example.user, size] >= 0:
+        size += 1
+    memory = rule.memory[example.user, :size]
+    for k in range(size):
+        x[k] = dot(w, factors.items[memory[k]])
+    past, past_positive = np.empty((rule.n_past, size), dtype=np.float32), np.empty(rule.n_past, dtype=np.float32)
+    for t in range(rule.n_past):
+        past_w = rule.past_users[t, example.user]
+        past_positive[t] = dot(past_w, rule.past_items[t, example.positive])
+        for k in range(size):
+            past[t, k] = dot(past_w, rule.past_items[t, memory[k]])
+    x_positive = dot(w, factors.items[example.positive])
+    chosen = memory[choose_from_memory(x[:size], x_positive, past, past_positive, rule.variance_weight)]
+    fresh = np.empty(draws.candidates.shape[1] - rule.memory.shape[1], dtype=np.int32)
+    n_fresh = 0
+    for k in range(draws.sizes[b]):
+        item = draws.candidates[b, k]
+        if n_fresh < len(fresh) and not np.any(memory == item):
+            fresh[n_fresh] = item
+            x[size + n_fresh] = dot(w, factors.items[item])
+            n_fresh += 1
+    if example.refresh:
+        refresh_memory(memory, fresh[:n_fresh], x[: size + n_fresh], rule.temperature, draws.uniforms[b])
+    return chosen
 
 
 @kernel

@@ -16,7 +16,11 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 PACKAGE = Path(__file__).parents[2]
-COMPILED = (*PACKAGE.glob("kernels/*.py"), *PACKAGE.glob("kernels/numba/*.py"), *PACKAGE.glob("evaluation/_*.py"))
+COMPILED = (
+    *PACKAGE.glob("kernels/reference/*.py"),
+    *PACKAGE.glob("kernels/numba/*.py"),
+    *PACKAGE.glob("evaluation/_*.py"),
+)
 SOURCES = b"".join(path.read_bytes() for path in sorted(COMPILED))
 DIGEST = int.from_bytes(hashlib.sha256(SOURCES).digest()[:6], "big")
 null: Any = cgutils.get_null_value

@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesneg.kernels.numba.choices import count_at_most, info, list_sizes, risk
 from bayesneg.kernels.numba.compiling import kernel
-from bayesneg.kernels.numba.likelihoods import counted_unbias, shares_below
+from bayesneg.kernels.numba.formulas import counted_unbias, info, list_sizes, risk, shares_below
 from bayesneg.kernels.numba.scoring import TILE, count_above, dot, rounding, score_tile
+
+FEW = 16  # up to this many candidates F is counted by plain sweeps, above it by sorting them
 
 
 class Promising(NamedTuple):
@@ -103,3 +104,26 @@ def judge_candidates(candidates, priors, rule, example, factors, x):  # type: ig
     for k in range(len(candidates)):
         true_negative[k] = counted_unbias(rule.likelihood, counts[k], n, priors[k])
     return x_candidates, true_negative
+
+
+@kernel
+def count_at_most(x: np.ndarray, x_candidates: np.ndarray, counts: np.ndarray) -> None:
+    """counts_l = #{x ≤ x_l}, in integers. Entries of x that must not count are NaN or +inf above every candidate."""
+    if len(x_candidates) <= FEW:
+        for k in range(len(x_candidates)):
+            threshold = x_candidates[k]
+            count = np.int32(0)
+            for l in range(len(x)):  # noqa: E741
+                count += np.int32(x[l] <= threshold)
+            counts[k] = count
+        return
+    order = np.argsort(x_candidates)
+    ascending = x_candidates[order]
+    below = np.zeros(len(order) + 1, dtype=np.int64)
+    for value in x:
+        if value <= ascending[-1]:
+            below[np.searchsorted(ascending, value)] += 1
+    total = 0
+    for k in range(len(order)):
+        total += below[k]
+        counts[order[k]] = total

@@ -30,6 +30,14 @@ class Mirror(NamedTuple):
     places: Places
 
 
+class Factors(NamedTuple):
+    """The embeddings that compiled code reads and changes."""
+
+    users: np.ndarray  # (n_users, d) float32
+    items: np.ndarray  # (n_items, d) float32
+    mirror: Mirror  # the items again, where the rule sweeps them
+
+
 def places_of(users: np.ndarray, indices: np.ndarray, n_items: int) -> Places:
     """From the training pairs, user by user."""
     order = np.argsort(-np.bincount(indices, minlength=n_items), kind="stable").astype(np.int32)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesneg.kernels.numba.compiling import DIGEST, entry_point, kernel, lent, reordering_kernel
-from bayesneg.kernels.rules import SHORTEST
+from bayesneg.kernels.reference.formulas import SHORTEST
 
 KNOTS = 32  # ranks of a summary, at most
 REACH = 2.0  # standard deviations
@@ -201,6 +201,12 @@ def items_above(knots: np.ndarray, ranks: np.ndarray, z: float) -> Any:
     upper, lower = knots[passed - 1], knots[passed]
     share = (np.float64(upper) - z) / (np.float64(upper) - lower)
     return ranks[passed - 1] - 1.0 + share * (ranks[passed] - ranks[passed - 1])
+
+
+@kernel
+def others_above(rule, user, z, n):  # type: ignore[no-untyped-def]
+    """How many of the n items stand above one of them, by the user's summary."""
+    return min(items_above(rule.knots[user], rule.ranks, z), n - 1.0)
 
 
 def _entry_points(digest: int) -> tuple[Callable[..., np.ndarray], Callable[..., None]]:

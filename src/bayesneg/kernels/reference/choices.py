@@ -1,152 +1,197 @@
-"""The executable specification: every draw and every choice in plain NumPy, one line per equation.
+"""Every rule by which a built-in sampler chooses a negative, with its executable specification in NumPy.
 
-Slow and short on purpose. The compiled kernels carry the same names and are tested equal to these functions on random
-and adversarial input. Notation: x scores, p the prior, n the size of the list that F is a share of: the user's
-unobserved items unless the rule says otherwise.
+A rule is a plain tuple of numbers and arrays that NumPy, numba and torch all read. :meth:`Rule.chooser` is its
+specification: slow and short on purpose. ``kernels/numba/choices.py`` and ``kernels/torch/choices.py`` execute the
+same rules and are tested equal to it, ties included. A new rule is one tuple here and one entry in each of the two.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from bayesneg.kernels.rules import (
-    FACTOR_TRIES,
+from bayesneg.kernels.reference.formulas import (
     SHORTEST,
-    AsCounted,
-    AtFactorRank,
-    AtScoreRank,
-    Draws,
-    FromMemory,
-    LeastRisk,
-    LeastRiskBySummary,
     LikelihoodForm,
-    MostUnbiased,
-    OfMixture,
     Population,
-    PosteriorRule,
-    Rule,
-    TakeFirst,
-    TakeHighest,
+    counted_unbias,
+    info,
+    items_above,
+    list_sizes,
+    risk,
+    truncated_rank,
 )
 
 if TYPE_CHECKING:
     from bayesneg.interfaces import Batch
 
-# ---------------------------------------------------------------------------------------------- the paper's formulas
+FACTOR_TRIES = 8  # rejected draws before AtFactorRank takes the next unobserved item of the list
+SNAPSHOTS = 5  # past epochs over which FromMemory takes the variance of scores
+
+Chooser = Callable[[int], int]  # the item chosen for the b-th example of a batch
+Counts = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def info(x_positive: Any, x_candidates: Any) -> Any:
-    """Gradient magnitude 1 − σ(x_i − x_l).
+class Draws(NamedTuple):
+    """Everything random or independent of the model about B choices, drawn before a score is computed."""
 
-    >>> float(info(1.0, 1.0))
-    0.5
-    """
-    gap = np.asarray(x_positive, dtype=np.float64) - np.asarray(x_candidates, dtype=np.float64)
-    with np.errstate(over="ignore"):
-        return 1.0 / (1.0 + np.exp(gap))
+    candidates: np.ndarray  # (B, m) int32, valid up to sizes
+    sizes: np.ndarray  # (B,) int32; 0 where the user has no unobserved item
+    priors: np.ndarray  # (B, m) float64 probabilities of a false negative, or (B, 0)
+    uniforms: np.ndarray  # (B, r) float64 in [0, 1), or (B, 0)
 
 
-def list_sizes(over: Population, n_items: Any, n_observed: Any) -> Any:
-    """How many items F counts, and n, of how many the count is a share.
+class Rule(Protocol):
+    """How a negative is chosen from draws and scores; every implementation is a ``NamedTuple``."""
 
-    >>> list_sizes(Population(with_observed=False, of_catalogue=True), 10, 3)
-    (7, 10)
-    """
-    return n_items - n_observed * (not over.with_observed), n_items - n_observed * (not over.of_catalogue)
-
-
-def counted_cdf(count: Any, n: Any) -> Any:
-    """F = #{x ≤ x_l} / (n + 1): the share of n scores, kept below 1.
-
-    >>> counted_cdf(4, 4)
-    0.8
-    """
-    return count / (n + 1)
+    def chooser(self, draws: Draws, batch: Batch) -> Chooser:
+        """The specification: a function from an example of the batch to the item chosen for it."""
+        ...
 
 
-def base_cdf(likelihood: LikelihoodForm, M: Any) -> Any:
-    """F where the share M was counted: M itself, M with the mixture undone, or what a table says.
-
-    Undone: M = (1−θ)(2F − F²) + θF² solved for F, in the form that loses no digits at any θ.
-
-    >>> base_cdf(AsCounted(), 0.99), round(float(base_cdf(OfMixture(share=0.0), 0.99)), 6)
-    (0.99, 0.9)
-    """
-    if isinstance(likelihood, AsCounted):
-        return M
-    if isinstance(likelihood, OfMixture):
-        rest = 1.0 - likelihood.share
-        return M / (rest + np.sqrt(rest * rest + (2.0 * likelihood.share - 1.0) * M))
-    point = np.searchsorted(likelihood.at, M, side="right") - 1
-    return likelihood.values[point] + (M - likelihood.at[point]) * likelihood.slopes[point]
+def choose_batch(rule: Rule, draws: Draws, batch: Batch) -> np.ndarray:
+    """The item (B,) that the rule chooses for each pair of the batch, −1 where the user has no unobserved item."""
+    chosen = np.full(len(batch.users), -1, dtype=np.int32)
+    choose = rule.chooser(draws, batch)
+    for b in np.flatnonzero(draws.sizes):
+        chosen[b] = choose(int(b))
+    return chosen
 
 
-def unbias(F: Any, p: Any) -> Any:
-    """Posterior probability of a true negative, (1−F)(1−p) / (1 − F − p + 2Fp).
-
-    >>> round(unbias(0.75, 0.2), 6)
-    0.571429
-    """
-    negative = (1.0 - F) * (1.0 - p)
-    return negative / (negative + F * p)
+# ------------------------------------------------------------------------------------------------- RNS, PNS and DNS
 
 
-def counted_unbias(likelihood: LikelihoodForm, counts: Any, n: Any, p: Any) -> Any:
-    """The probability of a true negative from what was counted: the one step from counts to unbias."""
-    return unbias(base_cdf(likelihood, counted_cdf(counts, n)), p)
+class TakeFirst(NamedTuple):
+    """The candidate that was drawn: RNS and PNS."""
+
+    position: int = 0
+
+    def chooser(self, draws: Draws, batch: Batch) -> Chooser:
+        return lambda b: draws.candidates[b, self.position]
 
 
-def risk(info: Any, unbias: Any, weight: Any) -> Any:
-    """Conditional sampling risk info · (1 − (1+λ) · unbias).
+class TakeHighest(NamedTuple):
+    """One of the ``top`` highest-scored candidates, uniformly: DNS (top=1) and DNS(M, N)."""
 
-    >>> risk(0.5, 0.9, 5.0)
-    -2.2
-    """
-    return info * (1.0 - (1.0 + weight) * unbias)
+    top: int
 
+    def chooser(self, draws: Draws, batch: Batch) -> Chooser:
+        x = batch.score(draws.candidates)  # (B, m)
 
-def truncated_rank(uniform: float, scale: float, n: int) -> int:
-    """A rank r in 0 … n−1 with probability ∝ exp(−r/λ), by inversion.
+        def choose(b: int) -> int:
+            return draws.candidates[b, choose_highest(x[b, : draws.sizes[b]], self.top, draws.uniforms[b, 0])]
 
-    >>> truncated_rank(0.0, 2.0, 10), truncated_rank(0.999999, 2.0, 10)
-    (0, 9)
-    """
-    return min(int(-scale * np.log1p(-uniform * -np.expm1(-n / scale))), n - 1)
-
-
-# ------------------------------------------------------------------------------------- F from a summary of the list
-
-
-def summarise(x: np.ndarray, weights: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """The scores (K,) at ``ranks`` of a list in which each score x stands ``weights`` times.
-
-    >>> summarise(np.array([1.0, 4.0, 3.0]), np.array([2, 1, 1]), np.array([1, 2, 4]))
-    array([4., 3., 1.])
-    """
-    order = np.argsort(-x, kind="stable")
-    places = np.searchsorted(np.cumsum(weights[order]), ranks)
-    return x[order][np.minimum(places, len(x) - 1)]
-
-
-def items_above(knots: np.ndarray, ranks: np.ndarray, z: Any) -> Any:
-    """How many items stand above a score: rank − 1 at the knots, in proportion between them.
-
-    >>> float(items_above(np.array([4.0, 3.0, 1.0]), np.array([1, 2, 4]), 2.0))
-    2.0
-    """
-    return np.interp(z, knots[::-1], ranks[::-1] - 1.0)
-
-
-# ----------------------------------------------------------------------------------------------------------- choices
+        return choose
 
 
 def choose_highest(x: np.ndarray, top: int, uniform: float) -> int:
     """Position of one of the ``top`` highest scores, uniformly; the earlier position wins a tie."""
     best = np.argsort(-x, kind="stable")[:top]
     return int(best[int(uniform * len(best))])
+
+
+# ---------------------------------------------------------------------------------------- BNS and the posterior
+
+
+class LeastRisk(NamedTuple):
+    """The candidate of least sampling risk, F counted over the whole score list: BNS."""
+
+    weight: float  # λ
+    over: Population
+    likelihood: LikelihoodForm
+
+    def counts(self, batch: Batch, items: np.ndarray) -> Counts:
+        return count_scores(self.over, batch, items)
+
+    def chooser(self, draws: Draws, batch: Batch) -> Chooser:
+        return choose_by_posterior(self, draws, batch)
+
+    def choose(self, x: np.ndarray, x_positive: float, true_negative: np.ndarray) -> int:
+        return choose_least_risk(x, x_positive, true_negative, self.weight)
+
+
+class LeastRiskBySummary(NamedTuple):
+    """The candidate of least sampling risk, F read off a summary of the score list: BNS with a refreshed F."""
+
+    weight: float  # λ
+    over: Population
+    likelihood: LikelihoodForm
+    knots: np.ndarray  # (n_users, K) float32, the scores at ``ranks`` divided by the norm of the user's embedding
+    ranks: np.ndarray  # (K,) int64, ascending from 1
+
+    def counts(self, batch: Batch, items: np.ndarray) -> Counts:
+        """The same counts as of the whole list, interpolated between the knots of the user's summary."""
+        x, above, w = batch.score(items), np.empty(items.shape), batch.scorer.embeddings().users[batch.users]
+        lengths = np.maximum(np.sqrt((w * w).sum(axis=1)), np.float32(SHORTEST))
+        for b, user in enumerate(batch.users):
+            above[b] = items_above(self.knots[user], self.ranks, x[b] / lengths[b])
+        n_counted, n = list_sizes(self.over, batch.train.n_items, batch.train.counts[batch.users])
+        return x, n_counted[:, None] - np.minimum(above, n_counted[:, None] - 1), n
+
+    def chooser(self, draws: Draws, batch: Batch) -> Chooser:
+        return choose_by_posterior(self, draws, batch)
+
+    def choose(self, x: np.ndarray, x_positive: float, true_negative: np.ndarray) -> int:
+        return choose_least_risk(x, x_positive, true_negative, self.weight)
+
+
+class MostUnbiased(NamedTuple):
+    """The candidate most probably a true negative: the paper's posterior criterion."""
+
+    over: Population
+    likelihood: LikelihoodForm
+
+    def counts(self, batch: Batch, items: np.ndarray) -> Counts:
+        return count_scores(self.over, batch, items)
+
+    def chooser(self, draws: Draws, batch: Batch) -> Chooser:
+        return choose_by_posterior(self, draws, batch)
+
+    def choose(self, x: np.ndarray, x_positive: float, true_negative: np.ndarray) -> int:
+        return choose_most_unbiased(true_negative)
+
+
+class PosteriorRule(Rule, Protocol):
+    """A rule that judges candidates by the posterior probability of a true negative."""
+
+    @property
+    def over(self) -> Population: ...
+
+    @property
+    def likelihood(self) -> LikelihoodForm: ...
+
+    def counts(self, batch: Batch, items: np.ndarray) -> Counts:
+        """Scores (B, m) of ``items`` (B, m), the counts (B, m) of scores at or below each, and n (B,)."""
+        ...
+
+    def choose(self, x: np.ndarray, x_positive: float, true_negative: np.ndarray) -> int:
+        """Position of the chosen candidate given scores (m,), the positive's score and unbias (m,)."""
+        ...
+
+
+def choose_by_posterior(rule: PosteriorRule, draws: Draws, batch: Batch) -> Chooser:
+    """The choice of a rule that judges candidates by their unbias."""
+    items = np.column_stack((batch.positives, np.maximum(draws.candidates, 0)))  # (B, 1 + m)
+    x, counts, n = rule.counts(batch, items)
+
+    def choose(b: int) -> int:
+        size = draws.sizes[b]
+        true_negative = counted_unbias(rule.likelihood, counts[b, 1 : 1 + size], n[b], draws.priors[b, :size])
+        return draws.candidates[b, rule.choose(x[b, 1 : 1 + size], x[b, 0], true_negative)]
+
+    return choose
+
+
+def count_scores(over: Population, batch: Batch, items: np.ndarray) -> Counts:
+    """Scores (B, m) of ``items``, how many of the user's score list are at most each (B, m), and n (B,)."""
+    x_all = batch.score_all()  # (B, n_items)
+    x, counts = np.take_along_axis(x_all, items, axis=1), np.empty(items.shape, dtype=np.int64)
+    for b, user in enumerate(batch.users):
+        population = x_all[b] if over.with_observed else np.delete(x_all[b], batch.train.row(user))
+        counts[b] = (population[None, :] <= x[b, :, None]).sum(axis=1)
+    return x, counts, list_sizes(over, batch.train.n_items, batch.train.counts[batch.users])[1]
 
 
 def choose_least_risk(x: np.ndarray, x_positive: float, true_negative: np.ndarray, weight: float) -> int:
@@ -159,6 +204,48 @@ def choose_most_unbiased(true_negative: np.ndarray) -> int:
     return int(np.argmax(true_negative))
 
 
+# ------------------------------------------------------------------------------------------------------------ AOBPR
+
+
+class AtScoreRank(NamedTuple):
+    """The unobserved item at an exponentially drawn rank of the user's score list: AOBPR as the BNS paper reads it."""
+
+    scale: float  # λ in ranks
+
+    def chooser(self, draws: Draws, batch: Batch) -> Chooser:
+        x_all = batch.score_all()
+
+        def choose(b: int) -> int:
+            row = batch.train.row(batch.users[b])
+            rank = truncated_rank(draws.uniforms[b, 0], self.scale, x_all.shape[1] - len(row))
+            return choose_at_rank(x_all[b], row, rank)
+
+        return choose
+
+
+class AtFactorRank(NamedTuple):
+    """The item at an exponentially drawn rank of one factor's list: the fast sampler of the AOBPR paper."""
+
+    scale: float  # λ in ranks
+    orders: np.ndarray  # (d, n_items) int32, items by factor value, descending; changed in place
+    spreads: np.ndarray  # (d,) float64, standard deviation of each factor over the items; changed in place
+    clock: np.ndarray  # (1,) int64, choices made so far; changed in place
+    period: int  # choices between two sorts
+
+    def chooser(self, draws: Draws, batch: Batch) -> Chooser:
+        vectors = batch.scorer.embeddings()
+
+        def choose(b: int) -> int:
+            if self.clock[0] % self.period == 0:
+                self.orders[:] = np.argsort(-vectors.items.T, axis=1, kind="stable")
+                self.spreads[:] = vectors.items.astype(np.float64).std(axis=0)
+            self.clock[0] += 1
+            user = batch.users[b]
+            return choose_at_factor_rank(vectors.users[user], self, batch.train.row(user), draws.uniforms[b])
+
+        return choose
+
+
 def choose_at_rank(x: np.ndarray, row: np.ndarray, rank: int) -> int:
     """The unobserved item at this rank (0 the highest score; the lower item number first on ties)."""
     unobserved = np.setdiff1d(np.arange(len(x)), row)
@@ -166,7 +253,7 @@ def choose_at_rank(x: np.ndarray, row: np.ndarray, rank: int) -> int:
 
 
 def choose_at_factor_rank(w: np.ndarray, rule: AtFactorRank, row: np.ndarray, uniforms: np.ndarray) -> int:
-    """Draw a rank and a factor ∝ |w_f|·std_f; take the item there unless it is a positive; then the next below."""
+    """Draw a rank and a factor ∝ |w_f|·std_f; take the item there unless it is observed; then the next below."""
     n_items = rule.orders.shape[1]
     mass = np.cumsum(np.abs(w.astype(np.float64)) * rule.spreads)
     observed = set(row.tolist())
@@ -180,6 +267,40 @@ def choose_at_factor_rank(w: np.ndarray, rule: AtFactorRank, row: np.ndarray, un
     while order[rank % n_items] in observed:
         rank += 1
     return int(order[rank % n_items])
+
+
+# ------------------------------------------------------------------------------------------------------------- SRNS
+
+
+class FromMemory(NamedTuple):
+    """The memory item of greatest score and variance: SRNS."""
+
+    memory: np.ndarray  # (n_users, S1) int32, −1 where a user has fewer unobserved items; changed in place
+    past_users: np.ndarray  # (5, n_users, d) float32, the embeddings at the last epoch ends
+    past_items: np.ndarray  # (5, n_items, d) float32
+    n_past: int  # how many of the five are filled
+    variance_weight: float  # α_t
+    temperature: float  # τ
+
+    def chooser(self, draws: Draws, batch: Batch) -> Chooser:
+        """Every choice reads the memory as it was before the batch; a user's first example refreshes it."""
+        before = self.memory.copy()
+        n_fresh = draws.candidates.shape[1] - self.memory.shape[1]
+        refreshed: set[int] = set()
+
+        def choose(b: int) -> int:
+            user, positive = int(batch.users[b]), int(batch.positives[b])
+            memory = before[user][before[user] >= 0]
+            fresh = fresh_for_memory(draws.candidates[b, : draws.sizes[b]], memory, n_fresh)
+            items = np.concatenate((memory, fresh, [positive]))
+            x = batch.scorer.score(batch.users[b : b + 1], items[None, :])[0]
+            if user not in refreshed:
+                refreshed.add(user)
+                after = refresh_memory(memory, fresh, x[:-1], self.temperature, draws.uniforms[b])
+                self.memory[user, : len(memory)] = after
+            return memory[choose_from_memory(self, user, positive, memory, x[: len(memory)], x[-1])]
+
+        return choose
 
 
 def choose_from_memory(
@@ -197,8 +318,8 @@ def refresh_memory(
 ) -> np.ndarray:
     """Keep as many of memory and fresh items as the memory has, without replacement ∝ softmax(x/τ).
 
-    That is to keep the largest after adding Gumbel noise. ``x`` are the scores of the memory, then of the fresh items;
-    who stays keeps the slot, newcomers take the freed ones in order.
+    By the Gumbel-top-k trick. ``x`` are the scores of the memory, then of the fresh items; an item that stays keeps
+    its slot, new items fill the free slots in order.
     """
     keys = x.astype(np.float64) / temperature - np.log(-np.log(np.maximum(uniforms[: len(x)], 1e-300)))
     kept = np.argsort(-keys, kind="stable")[: len(memory)]
@@ -209,130 +330,3 @@ def refresh_memory(
 def fresh_for_memory(candidates: np.ndarray, memory: np.ndarray, size: int) -> np.ndarray:
     """The first ``size`` candidates that are not in memory."""
     return candidates[~np.isin(candidates, memory)][:size]
-
-
-# ------------------------------------------------------------------------------------------ a batch of choices
-
-
-def choose_batch(rule: Rule, draws: Draws, batch: Batch) -> np.ndarray:
-    """The item (B,) that the rule picks for each pair of the batch, −1 where the user has no negative."""
-    chosen = np.full(len(batch.users), -1, dtype=np.int32)
-    answer = _ANSWERS[type(rule)](rule, draws, batch)
-    for b in np.flatnonzero(draws.sizes):
-        chosen[b] = answer(int(b))
-    return chosen
-
-
-def _take_first(rule: TakeFirst, draws: Draws, batch: Batch) -> Callable[[int], int]:
-    return lambda b: draws.candidates[b, rule.position]
-
-
-def _take_highest(rule: TakeHighest, draws: Draws, batch: Batch) -> Callable[[int], int]:
-    x = batch.score(draws.candidates)  # (B, m)
-
-    def answer(b: int) -> int:
-        return draws.candidates[b, choose_highest(x[b, : draws.sizes[b]], rule.top, draws.uniforms[b, 0])]
-
-    return answer
-
-
-def _counts(rule: PosteriorRule, batch: Batch, items: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Scores (B, m), how many of a user's list are at most each (B, m), and of how many that is a share (B,)."""
-    x_all = batch.score_all()  # (B, n_items)
-    x, counts = np.take_along_axis(x_all, items, axis=1), np.empty(items.shape, dtype=np.int64)
-    for b, user in enumerate(batch.users):
-        population = x_all[b] if rule.over.with_observed else np.delete(x_all[b], batch.train.row(user))
-        counts[b] = (population[None, :] <= x[b, :, None]).sum(axis=1)
-    return x, counts, list_sizes(rule.over, batch.train.n_items, batch.train.counts[batch.users])[1]
-
-
-def _counts_by_summary(
-    rule: LeastRiskBySummary, batch: Batch, items: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same, read off the users' summaries."""
-    x, above, w = batch.score(items), np.empty(items.shape), batch.scorer.embeddings().users[batch.users]
-    lengths = np.maximum(np.sqrt((w * w).sum(axis=1)), np.float32(SHORTEST))
-    for b, user in enumerate(batch.users):
-        above[b] = items_above(rule.knots[user], rule.ranks, x[b] / lengths[b])
-    n_counted, n = list_sizes(rule.over, batch.train.n_items, batch.train.counts[batch.users])
-    return x, n_counted[:, None] - np.minimum(above, n_counted[:, None] - 1), n
-
-
-_COUNTS: dict[type, Callable[[Any, Batch, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]] = {
-    LeastRisk: _counts,
-    LeastRiskBySummary: _counts_by_summary,
-    MostUnbiased: _counts,
-}
-
-
-def _by_posterior(rule: PosteriorRule, draws: Draws, batch: Batch) -> Callable[[int], int]:
-    items = np.column_stack((batch.positives, np.maximum(draws.candidates, 0)))  # (B, 1 + m)
-    x, counts, n = _COUNTS[type(rule)](rule, batch, items)
-
-    def answer(b: int) -> int:
-        size = draws.sizes[b]
-        true_negative = counted_unbias(rule.likelihood, counts[b, 1 : 1 + size], n[b], draws.priors[b, :size])
-        if isinstance(rule, MostUnbiased):
-            return draws.candidates[b, choose_most_unbiased(true_negative)]
-        return draws.candidates[b, choose_least_risk(x[b, 1 : 1 + size], x[b, 0], true_negative, rule.weight)]
-
-    return answer
-
-
-def _at_score_rank(rule: AtScoreRank, draws: Draws, batch: Batch) -> Callable[[int], int]:
-    x_all = batch.score_all()
-
-    def answer(b: int) -> int:
-        row = batch.train.row(batch.users[b])
-        return choose_at_rank(
-            x_all[b], row, truncated_rank(draws.uniforms[b, 0], rule.scale, x_all.shape[1] - len(row))
-        )
-
-    return answer
-
-
-def _at_factor_rank(rule: AtFactorRank, draws: Draws, batch: Batch) -> Callable[[int], int]:
-    vectors = batch.scorer.embeddings()
-
-    def answer(b: int) -> int:
-        if rule.clock[0] % rule.period == 0:
-            rule.orders[:] = np.argsort(-vectors.items.T, axis=1, kind="stable")
-            rule.spreads[:] = vectors.items.astype(np.float64).std(axis=0)
-        rule.clock[0] += 1
-        user = batch.users[b]
-        return choose_at_factor_rank(vectors.users[user], rule, batch.train.row(user), draws.uniforms[b])
-
-    return answer
-
-
-def _from_memory(rule: FromMemory, draws: Draws, batch: Batch) -> Callable[[int], int]:
-    """Every choice sees the memory as the batch found it; each user's is refreshed once, by its first example."""
-    before = rule.memory.copy()
-    n_fresh = draws.candidates.shape[1] - rule.memory.shape[1]
-    refreshed: set[int] = set()
-
-    def answer(b: int) -> int:
-        user, positive = int(batch.users[b]), int(batch.positives[b])
-        memory = before[user][before[user] >= 0]
-        fresh = fresh_for_memory(draws.candidates[b, : draws.sizes[b]], memory, n_fresh)
-        items = np.concatenate((memory, fresh, [positive]))
-        x = batch.scorer.score(batch.users[b : b + 1], items[None, :])[0]
-        if user not in refreshed:
-            refreshed.add(user)
-            after = refresh_memory(memory, fresh, x[:-1], rule.temperature, draws.uniforms[b])
-            rule.memory[user, : len(memory)] = after
-        return memory[choose_from_memory(rule, user, positive, memory, x[: len(memory)], x[-1])]
-
-    return answer
-
-
-_ANSWERS: dict[type, Callable[[Any, Draws, Batch], Callable[[int], int]]] = {
-    TakeFirst: _take_first,
-    TakeHighest: _take_highest,
-    LeastRisk: _by_posterior,
-    LeastRiskBySummary: _by_posterior,
-    MostUnbiased: _by_posterior,
-    AtScoreRank: _at_score_rank,
-    AtFactorRank: _at_factor_rank,
-    FromMemory: _from_memory,
-}

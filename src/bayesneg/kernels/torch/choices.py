@@ -1,193 +1,209 @@
-"""The choices of ``reference`` for a batch at once, in torch, on any device: same names, same answers.
+"""Every rule of ``kernels/reference/choices.py`` for a batch at once, in torch, on any device.
 
-Everything is an array of a fixed shape, nothing loops over the batch, and the catalogue is scored in chunks of items,
-so that memory stays bounded. Formulas that are plain arithmetic are taken from ``reference`` as they are.
+One small class per rule, registered with ``executes``: its numbers as tensors, the choice, and what it remembers.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
-from shutil import which
-from typing import Any, NamedTuple, cast
+from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from bayesneg.kernels.reference.choices import counted_cdf, risk, unbias
-from bayesneg.kernels.rules import FACTOR_TRIES, SHORTEST, OfMixture, Tabled
-
-FEW = 16  # up to this many candidates F is counted by comparing, above it by sorting
-INFINITY = float("inf")
-
-
-@cache
-def fused_for(device: torch.device) -> Any:
-    """The module ``fused`` where it runs, otherwise None."""
-    compiler = os.environ.get("CC") or which("gcc") or which("clang") or which("cc")  # Triton builds its launchers
-    if device.type != "cuda" or find_spec("triton") is None or compiler is None:
-        return None
-    return import_module("bayesneg.kernels.triton")
-
-
-class Rows(NamedTuple):
-    """Training pairs on a device: the items of user u are items[indptr[u]:indptr[u + 1]], ascending."""
-
-    indptr: Tensor  # (n_users + 1,) int64
-    items: Tensor  # (n,) int32
-    n_items: int
-
-    def counts(self, users: Tensor) -> Tensor:
-        return self.indptr[users + 1] - self.indptr[users]
-
-
-# -------------------------------------------------------------------------------------------- scores of a catalogue
-
-
-class Pairs(NamedTuple):
-    """The observed pairs of a batch, flat, in a fixed number of places."""
-
-    examples: Tensor  # (P,) int32, which example of the batch; B where the place is empty
-    items: Tensor  # (P,) int32, of no meaning where the place is empty
-    total: Tensor  # () how many places are filled
+from bayesneg.kernels.reference.choices import (
+    FACTOR_TRIES,
+    AtFactorRank,
+    AtScoreRank,
+    Draws,
+    FromMemory,
+    LeastRisk,
+    LeastRiskBySummary,
+    MostUnbiased,
+    Rule,
+    TakeFirst,
+    TakeHighest,
+)
+from bayesneg.kernels.reference.formulas import list_sizes, risk
+from bayesneg.kernels.torch.choice import EXECUTIONS, BatchScores, TensorBatch, TorchChoice, executes
+from bayesneg.kernels.torch.formulas import counted_unbias, info, items_above, lengths_of, truncated_rank
+from bayesneg.kernels.torch.gradients import fused_for
+from bayesneg.kernels.torch.memory import choose_from_memory, fresh_for_memory, refreshed_memory
+from bayesneg.kernels.torch.score_lists import (
+    FEW,
+    INFINITY,
+    TrainingRows,
+    contains,
+    count_at_most,
+    first_least,
+    hide,
+    hide_all,
+    numbers,
+    observed_pairs,
+    score_chunks,
+)
 
 
-def observed_pairs(rows: Rows, starts: Tensor, counts: Tensor, capacity: int) -> Pairs:
-    """The rows of the batch's users begin at ``starts`` (B,) and have ``counts`` (B,) items, ``capacity`` at most."""
-    ends = counts.cumsum(0, dtype=torch.int32)
-    place = numbers(capacity, rows.items.device)
-    example = torch.searchsorted(ends, place, right=True, out_int32=True)  # (P,), B beyond the last
-    shift = torch.nn.functional.pad(starts.int() - ends + counts.int(), (0, 1))
-    where = (place + shift.index_select(0, example)).clamp(max=len(rows.items) - 1)
-    return Pairs(example, rows.items.index_select(0, where), ends[-1])
+def torch_choice(rule: Rule) -> type[TorchChoice]:
+    """The class that executes a rule in torch."""
+    return EXECUTIONS[type(rule)]
 
 
-@cache
-def numbers(n: int, device: torch.device) -> Tensor:
-    """0 … n−1 as int32, made once and kept: a recorded step reads it wherever it was when it was recorded."""
-    return torch.arange(n, dtype=torch.int32, device=device)
+# ------------------------------------------------------------------------------------------------- RNS, PNS and DNS
 
 
-def score_chunks(score: Callable[[int, int], Tensor], n_items: int, chunk: int) -> Iterator[tuple[int, Tensor]]:
-    """Scores (B, c) of consecutive items, each with the number of its first."""
-    for first in range(0, n_items, chunk):
-        yield first, score(first, min(first + chunk, n_items))
+@executes(TakeFirst)
+class TorchTakeFirst(TorchChoice):
+    def _choose(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> Tensor:
+        return batch.draws.candidates[:, self.rule.position]
 
 
-def hide_all(scores: Tensor, pairs: Pairs) -> Tensor:
-    """Scores (B, n_items) of the whole catalogue, in place NaN, which compares as false, at the observed pairs."""
-    places = torch.add(pairs.items.long(), pairs.examples, alpha=scores.shape[1])
-    # an empty place repeats the first, which is observed: every example has at least its own positive
-    places = torch.where(numbers(len(places), places.device) < pairs.total, places, places[0])
-    return scores.view(-1).index_fill_(0, places, float("nan")).view_as(scores)
-
-
-def hide(scores: Tensor, pairs: Pairs, first: int) -> Tensor:
-    """The chunk's scores (B, c) with NaN at the observed pairs that lie in it."""
-    n_examples, width = scores.shape
-    wide = torch.nn.functional.pad(scores, (0, 1))  # one column more for pairs of other chunks
-    filled = numbers(len(pairs.items), scores.device) < pairs.total
-    inside = filled & (pairs.items >= first) & (pairs.items < first + width)
-    places = pairs.examples.long().clamp(max=n_examples - 1) * (width + 1) + torch.where(
-        inside, pairs.items - first, width
-    )
-    return wide.view(-1).index_fill_(0, places, float("nan")).view(n_examples, width + 1)[:, :width]
-
-
-def count_at_most(scores: Tensor, x: Tensor) -> Tensor:
-    """#{scores ≤ x_l} (B, m) of scores (B, c) for each x (B, m), in integers; NaN never counts."""
-    if x.shape[1] <= FEW:
-        return (scores[:, None, :] <= x[:, :, None]).sum(dim=2)
-    ascending = scores.nan_to_num(nan=INFINITY, posinf=INFINITY, neginf=-INFINITY).sort(dim=1).values
-    counts = torch.searchsorted(ascending, x.contiguous(), right=True)
-    hidden = scores.isnan().sum(dim=1, keepdim=True)
-    return torch.where(x == INFINITY, counts - hidden, counts)
-
-
-# ----------------------------------------------------------------------------------------- F from a summary of the list
-
-
-def lengths_of(vectors: Tensor) -> Tensor:
-    """|w| (B, 1), kept above 0."""
-    return vectors.norm(dim=1, keepdim=True).clamp(min=SHORTEST)
-
-
-def summarise(x: Tensor, weights: Tensor, ranks: Tensor) -> Tensor:
-    """The scores (B, K) at ``ranks`` (K,) of lists x (B, P) in which each score stands ``weights`` (B, P) times."""
-    descending, order = x.sort(dim=1, descending=True, stable=True)
-    places = torch.searchsorted(weights.gather(1, order).cumsum(dim=1), ranks.expand(len(x), -1).contiguous())
-    return descending.gather(1, places.clamp(max=x.shape[1] - 1))
-
-
-def items_above(knots: Tensor, ranks: Tensor, z: Tensor) -> Tensor:
-    """How many items (B, m) stand above the scores z (B, m), in proportion between the knots (B, K)."""
-    last = knots.shape[1] - 1
-    passed = (knots[:, None, :] > z[:, :, None]).sum(dim=2)
-    before, after = (passed - 1).clamp(min=0), passed.clamp(max=last)
-    upper, lower = knots.gather(1, before), knots.gather(1, after)
-    share = (upper - z).double() / (upper - lower).double()
-    between = ranks[before] - 1.0 + share * (ranks[after] - ranks[before])
-    return torch.where(passed == 0, 0.0, torch.where(passed > last, ranks[-1] - 1.0, between))
-
-
-# ----------------------------------------------------------------------------------------------------------- choices
-
-
-def info(x_positive: Tensor, x: Tensor) -> Tensor:
-    return 1.0 / (1.0 + torch.exp(x_positive.double() - x.double()))
+@executes(TakeHighest)
+class TorchTakeHighest(TorchChoice):
+    def _choose(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> Tensor:
+        drawn = batch.draws
+        x = scores.of(drawn.candidates.clamp(min=0))
+        position = choose_highest(x, drawn.sizes, self.rule.top, drawn.uniforms[:, 0])
+        return drawn.candidates.gather(1, position[:, None])[:, 0]
 
 
 def choose_highest(x: Tensor, sizes: Tensor, top: int, uniforms: Tensor) -> Tensor:
     """Position (B,) of one of the ``top`` highest of x (B, m), uniformly; the earlier position wins a tie."""
-    order = (
-        x.masked_fill(numbers(x.shape[1], x.device) >= sizes[:, None], -INFINITY)
-        .sort(dim=1, descending=True, stable=True)
-        .indices
-    )
-    among = torch.clamp(sizes, max=top)
-    return order.gather(1, (uniforms * among).long()[:, None])[:, 0]
+    beyond = numbers(x.shape[1], x.device) >= sizes[:, None]
+    order = x.masked_fill(beyond, -INFINITY).sort(dim=1, descending=True, stable=True).indices
+    return order.gather(1, (uniforms * torch.clamp(sizes, max=top)).long()[:, None])[:, 0]
 
 
-def base_cdf(likelihood: Any, M: Tensor) -> Tensor:
-    """F where the shares M (B, m) were counted; a likelihood's numbers are tensors here."""
-    if isinstance(likelihood, OfMixture):
-        rest = 1.0 - likelihood.share
-        return M / (rest + torch.sqrt(rest * rest + (2.0 * likelihood.share - 1.0) * M))
-    if isinstance(likelihood, Tabled):
-        at, values, slopes = cast(tuple[Tensor, Tensor, Tensor], likelihood)
-        point = torch.searchsorted(at, M.contiguous(), right=True) - 1
-        return values[point] + (M - at[point]) * slopes[point]
-    return M
+# ---------------------------------------------------------------------------------------- BNS and the posterior
 
 
-def counted_unbias(likelihood: Any, counts: Tensor, n: Tensor, p: Tensor) -> Tensor:
-    """The probability (B, m) of a true negative from counts (B, m) of lists of n (B,)."""
-    return unbias(base_cdf(likelihood, counted_cdf(counts.double(), n.double()[:, None])), p)
+@executes(MostUnbiased)
+class TorchMostUnbiased(TorchChoice):
+    weight: Tensor | None = None  # λ, where there is one
+
+    def __init__(self, rule: Any, device: torch.device) -> None:
+        super().__init__(rule, device)
+        self.likelihood = type(rule.likelihood)(*(self._number(value) for value in rule.likelihood))
+
+    def update(self, rule: Any) -> None:
+        for tensor, value in zip(self.likelihood, rule.likelihood, strict=True):
+            tensor.copy_(torch.as_tensor(value, dtype=torch.float64))
+
+    def _choose(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> Tensor:
+        drawn, fused = batch.draws, fused_for(self.device)
+        if fused is not None and batch.chunk >= rows.n_items and drawn.candidates.shape[1] <= FEW:
+            return fused.choose_by_posterior(
+                scores.chunk(0, rows.n_items), batch.positives, batch.starts, batch.counts, rows.items,
+                drawn.candidates, drawn.sizes, drawn.priors, self.weight, over=self.rule.over,
+                likelihood=self.likelihood,
+            )  # fmt: skip
+        return self._by_counts(batch, rows, scores)
+
+    def _by_counts(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> Tensor:
+        drawn = batch.draws
+        candidates = drawn.candidates.clamp(min=0)
+        x, counts = self._counts(batch, rows, scores, torch.cat([batch.positives[:, None], candidates], dim=1))
+        _, n = list_sizes(self.rule.over, rows.n_items, batch.counts)
+        true_negative = counted_unbias(self.likelihood, counts, n, drawn.priors)
+        if self.weight is None:
+            position = choose_most_unbiased(true_negative, drawn.sizes)
+        else:
+            position = choose_least_risk(x[:, 1:], x[:, 0], true_negative, self.weight, drawn.sizes)
+        return candidates.gather(1, position[:, None])[:, 0]
+
+    def _counts(
+        self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores, items: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Scores (B, 1 + m) of the positive and the candidates, and #{x ≤ x_l} (B, m) over the catalogue.
+
+        The scores are read off the chunks, so that each candidate counts itself whatever the rounding.
+        """
+        every = self.rule.over.with_observed
+        pairs = None if every else observed_pairs(rows, batch.starts, batch.counts, batch.capacity)
+        m = items.shape[1] - 1
+        chunk = max(1, batch.chunk // m) if m <= FEW else batch.chunk  # few are compared with each score at once
+        if chunk >= rows.n_items:
+            block = scores.chunk(0, rows.n_items)
+            x = block.gather(1, items)
+            return x, count_at_most(block if pairs is None else hide_all(block, pairs), x[:, 1:])
+        x = torch.zeros(items.shape, dtype=torch.float32, device=items.device)
+        for first, block in score_chunks(scores.chunk, rows.n_items, chunk):
+            inside = (items >= first) & (items < first + block.shape[1])
+            x = torch.where(inside, block.gather(1, (items - first).clamp(0, block.shape[1] - 1)), x)
+        counts = torch.zeros_like(items[:, 1:])
+        for first, block in score_chunks(scores.chunk, rows.n_items, chunk):
+            counts = counts + count_at_most(block if pairs is None else hide(block, pairs, first), x[:, 1:])
+        return x, counts
+
+
+@executes(LeastRisk)
+class TorchLeastRisk(TorchMostUnbiased):
+    changing = ("weight",)
+    weight: Tensor
+
+    def __init__(self, rule: Any, device: torch.device) -> None:
+        super().__init__(rule, device)
+        self.weight = self._number(rule.weight)
+
+    def update(self, rule: Any) -> None:
+        super().update(rule)
+        self.weight.fill_(rule.weight)
+
+
+@executes(LeastRiskBySummary)
+class TorchLeastRiskBySummary(TorchLeastRisk):
+    def __init__(self, rule: Any, device: torch.device) -> None:
+        super().__init__(rule, device)
+        # a model on a GPU refreshes the knots there; as_tensor then takes the very tensor
+        self.knots, self.ranks = (torch.as_tensor(part, device=device) for part in (rule.knots, rule.ranks))
+
+    def _choose(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> Tensor:
+        return self._by_counts(batch, rows, scores)
+
+    def _counts(
+        self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores, items: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        x = scores.of(items)
+        z = x[:, 1:] / lengths_of(scores.user_vectors())
+        above = items_above(self.knots.index_select(0, batch.users), self.ranks, z)
+        n_counted, _ = list_sizes(self.rule.over, rows.n_items, batch.counts)
+        return x, n_counted[:, None] - torch.minimum(above, n_counted[:, None] - 1.0)
 
 
 def choose_least_risk(
     x: Tensor, x_positive: Tensor, true_negative: Tensor, weight: float | Tensor, sizes: Tensor
 ) -> Tensor:
     """Position (B,) of the candidate with the least risk; the lowest position wins a tie."""
-    return _first_least(risk(info(x_positive[:, None], x), true_negative, weight), sizes)
+    return first_least(risk(info(x_positive[:, None], x), true_negative, weight), sizes)
 
 
 def choose_most_unbiased(true_negative: Tensor, sizes: Tensor) -> Tensor:
-    return _first_least(-true_negative, sizes)
+    """Position (B,) of the candidate most probably a true negative; the lowest position wins a tie."""
+    return first_least(-true_negative, sizes)
 
 
-def _first_least(value: Tensor, sizes: Tensor) -> Tensor:
-    """The first position (B,) of the least valid value."""
-    beyond = numbers(value.shape[1], value.device) >= sizes[:, None]
-    return value.masked_fill(beyond, INFINITY).argmin(dim=1)
+# ------------------------------------------------------------------------------------------------------------ AOBPR
 
 
-def truncated_rank(uniforms: Tensor, scale: float, n: Tensor) -> Tensor:
-    span = torch.expm1(-n.double() / scale)
-    return torch.minimum((-scale * torch.log1p(uniforms * span)).long(), n - 1).clamp(min=0)
+@executes(AtScoreRank)
+class TorchAtScoreRank(TorchChoice):
+    @staticmethod
+    def highest_rank(rule: AtScoreRank, draws: Draws, n_items: int) -> int:
+        """Rounded up to a power of two, so that it seldom changes."""
+        highest = -rule.scale * np.log1p(draws.uniforms[:, 0].max() * np.expm1(-n_items / rule.scale))
+        return min(n_items - 1, 1 << int(highest + 1).bit_length())
+
+    def _choose(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> Tensor:
+        """Whole score lists, of as many examples at a time as ``chunk`` items per example of the batch allow."""
+        ranks = truncated_rank(batch.draws.uniforms[:, 0], self.rule.scale, rows.n_items - batch.counts)
+        at_once = max(1, batch.chunk * len(batch.users) // rows.n_items)
+        chosen = []
+        for first in range(0, len(batch.users), at_once):
+            part = slice(first, first + at_once)
+            pairs = observed_pairs(rows, batch.starts[part], batch.counts[part], batch.capacity)
+            chosen.append(choose_at_rank(hide_all(scores.rows(part), pairs), ranks[part], batch.most_rank))
+        return torch.cat(chosen)
 
 
 def choose_at_rank(scores: Tensor, ranks: Tensor, most: int) -> Tensor:
@@ -203,8 +219,34 @@ def choose_at_rank(scores: Tensor, ranks: Tensor, most: int) -> Tensor:
     return (equal <= (ranks - above)[:, None]).sum(dim=1).clamp(max=scores.shape[1] - 1)
 
 
+@executes(AtFactorRank)
+class TorchAtFactorRank(TorchChoice):
+    recordable = False  # when to sort is decided on the host
+
+    def __init__(self, rule: AtFactorRank, device: torch.device) -> None:
+        super().__init__(rule, device)
+        self.load(rule)
+
+    def load(self, rule: AtFactorRank) -> None:
+        self.rule = rule
+        self.orders, self.spreads = (torch.from_numpy(part).to(self.device) for part in (rule.orders, rule.spreads))
+
+    def store(self) -> None:
+        self.rule.orders[:], self.rule.spreads[:] = self.orders.cpu().numpy(), self.spreads.cpu().numpy()
+
+    def _choose(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> Tensor:
+        clock, period = int(self.rule.clock[0]), self.rule.period
+        if clock == 0 or clock // period != (clock - len(batch.users)) // period:
+            items = scores.item_vectors()
+            self.orders.copy_((-items.T).argsort(dim=1, stable=True))
+            self.spreads.copy_(items.double().std(dim=0, correction=0))
+        self.rule.clock[0] += len(batch.users)
+        w, uniforms = scores.user_vectors(), batch.draws.uniforms
+        return choose_at_factor_rank(w, self.rule.scale, self.orders, self.spreads, rows, batch.users, uniforms)
+
+
 def choose_at_factor_rank(
-    w: Tensor, scale: float, orders: Tensor, spreads: Tensor, rows: Rows, users: Tensor, uniforms: Tensor
+    w: Tensor, scale: float, orders: Tensor, spreads: Tensor, rows: TrainingRows, users: Tensor, uniforms: Tensor
 ) -> Tensor:
     """The item (B,) at a drawn rank of a drawn factor's list; the first of eight draws that is no positive."""
     n_items = orders.shape[1]
@@ -225,7 +267,9 @@ def choose_at_factor_rank(
     return torch.where(stuck, _next_free(rows, users, orders, ranks[:, -1], factors[:, -1], rising[:, -1]), chosen)
 
 
-def _next_free(rows: Rows, users: Tensor, orders: Tensor, rank: Tensor, factor: Tensor, rising: Tensor) -> Tensor:
+def _next_free(
+    rows: TrainingRows, users: Tensor, orders: Tensor, rank: Tensor, factor: Tensor, rising: Tensor
+) -> Tensor:
     n_items = orders.shape[1]
     item = torch.zeros_like(users)
     waiting = torch.ones_like(rising)
@@ -239,90 +283,50 @@ def _next_free(rows: Rows, users: Tensor, orders: Tensor, rank: Tensor, factor: 
     return item
 
 
-def contains(rows: Rows, users: Tensor, items: Tensor) -> Tensor:
-    """True (B, m) where the item is in the user's row, by binary search."""
-    low, high = rows.indptr[users][:, None].expand_as(items), rows.indptr[users + 1][:, None].expand_as(items)
-    end, last = high, len(rows.items) - 1
-    for _ in range(max(1, len(rows.items)).bit_length()):
-        middle = (low + high) // 2
-        below = rows.items[middle.clamp(max=last)] < items
-        open_ = low < high
-        low = torch.where(open_ & below, middle + 1, low)
-        high = torch.where(open_ & ~below, middle, high)
-    return (low < end) & (rows.items[low.clamp(max=last)] == items)
+# ------------------------------------------------------------------------------------------------------------- SRNS
 
 
-def choose_from_memory(
-    x: Tensor, x_positive: Tensor, past: Tensor, past_positive: Tensor, variance_weight: float | Tensor, sizes: Tensor
-) -> Tensor:
-    """Slot (B,) of greatest P_k + α_t · std(P_k); ``past`` (t, B, S), ``past_positive`` (t, B) are earlier scores."""
-    spread = info(past_positive[:, :, None], past).std(dim=0, correction=0) if len(past) else torch.zeros_like(x)
-    return _first_least(-(info(x_positive[:, None], x) + variance_weight * spread), sizes)
+@executes(FromMemory)
+class TorchFromMemory(TorchChoice):
+    changing = ("variance_weight",)
+    needs_firsts = True
 
+    def __init__(self, rule: FromMemory, device: torch.device) -> None:
+        super().__init__(rule, device)
+        scratch = np.concatenate((rule.memory, rule.memory[:1]))  # the last row takes the writes of no user
+        arrays = (scratch, rule.past_users, rule.past_items)
+        self.memory, self.past_users, self.past_items = (torch.from_numpy(array).to(device) for array in arrays)
+        self.variance_weight = self._number(rule.variance_weight)
 
-def fresh_for_memory(candidates: Tensor, sizes: Tensor, memory: Tensor, size: int) -> Tensor:
-    """The first ``size`` valid candidates (B, size) that are not in the memory (B, S), −1 where there are fewer."""
-    places = torch.arange(candidates.shape[1], device=candidates.device)
-    wanted = (places < sizes[:, None]) & ~(candidates[:, :, None] == memory[:, None, :]).any(dim=2)
-    order = torch.where(wanted, places, places + candidates.shape[1]).sort(dim=1).indices[:, :size]
-    return torch.where(wanted.gather(1, order), candidates.gather(1, order), -1)
+    def load(self, rule: FromMemory) -> None:
+        self.rule = rule
+        self.memory[:-1].copy_(torch.from_numpy(rule.memory))
+        self.past_users.copy_(torch.from_numpy(rule.past_users))
+        self.past_items.copy_(torch.from_numpy(rule.past_items))
 
+    def update(self, rule: FromMemory) -> None:
+        self.variance_weight.fill_(rule.variance_weight)
 
-def refreshed_memory(memory: Tensor, fresh: Tensor, x: Tensor, temperature: float, uniforms: Tensor) -> Tensor:
-    """Which of memory and fresh items (B, S + S2) stay: slot by slot the item (B, S), −1 where a slot is empty.
+    def store(self) -> None:
+        self.rule.memory[:] = self.memory[:-1].cpu().numpy()
 
-    As many stay as the memory had, the largest of x/τ perturbed by Gumbel noise; those of the memory keep their slots
-    and newcomers fill the others, best first.
-    """
-    slots = memory.shape[1]
-    both = torch.cat([memory, fresh], dim=1)
-    valid = both >= 0
-    # the uniform numbers belong to the valid places in order, as the definition has no gaps
-    rank = (valid.cumsum(dim=1) - 1).clamp(min=0)
-    noise = -torch.log(-torch.log(uniforms.gather(1, rank).clamp(min=1e-300)))
-    keys = torch.where(valid, x.double() / temperature + noise, -INFINITY)
-    order = keys.sort(dim=1, descending=True, stable=True).indices
-    places = torch.arange(both.shape[1], device=both.device)
-    kept = torch.zeros_like(valid).scatter(1, order, places < (memory >= 0).sum(dim=1, keepdim=True))
-    stays = kept[:, :slots]
-    new = kept.gather(1, order) & (order >= slots)
-    newcomers = torch.where(new, places, places + both.shape[1]).sort(dim=1).indices
-    freed = ~stays & (memory >= 0)
-    which = (freed.cumsum(dim=1) - 1).clamp(min=0)
-    incoming = both.gather(1, order.gather(1, newcomers.gather(1, which)))
-    return torch.where(freed, incoming, memory)
+    @property
+    def state(self) -> Sequence[Tensor]:
+        return (self.memory,)
 
-
-# ---------------------------------------------------------------------------------------------------------- the step
-
-
-def bpr_gradients(
-    users: Tensor,
-    items: Tensor,
-    which: Tensor,
-    positives: Tensor,
-    negatives: Tensor,
-    strength: float,
-    ensemble_size: int = 1,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of the loss by users (n_users, d) and items (n_items, d), and 1 − σ(x_i − x_j) (B,).
-
-    The loss is the mean of −ln σ(x_i − x_j) + ½·strength·(|w_u|² + |h_i|² + |h_j|²) over the examples ``which`` (B,),
-    ``positives``, ``negatives`` that have a negative; −1 is none, and its info is 0. The vectors of several
-    ensemble_size
-    stand one after another, each divided by the root of their number; the loss is the sum of theirs.
-    """
-    keep = negatives >= 0
-    negatives = negatives.clamp(min=0)
-    w, h_i, h_j = (
-        vectors.index_select(0, rows).view(len(rows), ensemble_size, -1)
-        for vectors, rows in ((users, which), (items, positives), (items, negatives))
-    )
-    gaps = (w * (h_i - h_j)).sum(dim=2)  # (B, ensemble_size)
-    share = (ensemble_size * keep / keep.sum().clamp(min=1))[:, None, None]
-    pull, shrink = torch.sigmoid(-ensemble_size * gaps)[:, :, None] * share, strength * share
-    user_gradients, item_gradients = torch.zeros_like(users), torch.zeros_like(items)
-    user_gradients.index_add_(0, which, (shrink * w - pull * (h_i - h_j)).flatten(1))
-    item_gradients.index_add_(0, positives, (shrink * h_i - pull * w).flatten(1))
-    item_gradients.index_add_(0, negatives, (shrink * h_j + pull * w).flatten(1))
-    return user_gradients, item_gradients, torch.sigmoid(-gaps.sum(dim=1)) * keep
+    def _choose(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> Tensor:
+        """Every choice reads the memory as it was before the batch; a user's first example refreshes it."""
+        memory, n_past = self.memory[batch.users].long(), self.rule.n_past  # (B, S)
+        w, h = self.past_users[:n_past, batch.users], self.past_items[:n_past]  # (t, B, d), (t, n_items, d)
+        past = (w[:, :, None, :] * h[:, memory.clamp(min=0)]).sum(dim=3)  # (t, B, S)
+        past_positive = (w * h[:, batch.positives]).sum(dim=2)  # (t, B)
+        n_fresh = batch.draws.candidates.shape[1] - memory.shape[1]
+        fresh = fresh_for_memory(batch.draws.candidates, batch.draws.sizes, memory, n_fresh)
+        x = scores.of(torch.cat([memory, fresh], dim=1).clamp(min=0))
+        x_positive = scores.of(batch.positives[:, None])[:, 0]
+        current, sizes = x[:, : memory.shape[1]], (memory >= 0).sum(dim=1)
+        slot = choose_from_memory(current, x_positive, past, past_positive, self.variance_weight, sizes)
+        after = refreshed_memory(memory, fresh, x, self.rule.temperature, batch.draws.uniforms)
+        written = torch.where(batch.firsts > 0, batch.users, len(self.memory) - 1)
+        self.memory.index_copy_(0, written, after.to(self.memory.dtype))
+        return memory.gather(1, slot[:, None])[:, 0]

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bayesneg.kernels.torch.choices import fused_for
+from bayesneg.kernels.torch.gradients import fused_for
 
 
 class Adam(torch.optim.Adam):

@@ -56,11 +56,10 @@ def mean_of_layers(adjacency: Tensor, layers: int, x: Tensor) -> Tensor:
 
 
 class SmoothedEmbeddings(nn.Module):
-    """User and item vectors: the mean of the embeddings and of what each layer makes of them.
+    """The embeddings of LightGCN: the mean of the first-layer embeddings and of what each graph convolution gives.
 
-    Those of several ensemble_size stand one after another, divided by the root of their number, so that the inner
-    product is
-    the mean of theirs.
+    In an ensemble the embeddings of its models stand side by side, divided by the square root of ``ensemble_size``,
+    so that the inner product is the mean of the models' scores.
     """
 
     def __init__(self, first: np.ndarray, train: Interactions, layers: int, *, ensemble_size: int = 1) -> None:
@@ -75,5 +74,12 @@ class SmoothedEmbeddings(nn.Module):
             vectors = Smooth.apply(self.adjacency, self.layers, vectors)  # type: ignore[no-untyped-call]
         if self.ensemble_size > 1:
             vectors = vectors * self.ensemble_size**-0.5
+        return self._sides(vectors)
+
+    def first_layer(self) -> tuple[Tensor, Tensor]:
+        """The embeddings of users and items before any graph convolution."""
+        return self._sides(self.first)
+
+    def _sides(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
         users, items = torch.split(vectors, [self.n_users, len(vectors) - self.n_users])
         return users, items

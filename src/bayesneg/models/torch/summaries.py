@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bayesneg.kernels.torch import choices as batched
-from bayesneg.kernels.torch.choices import Rows
+from bayesneg.kernels.torch.formulas import lengths_of, summarise
+from bayesneg.kernels.torch.score_lists import TrainingRows
 
 SCORES = 1 << 24  # held at once while summaries are made
 
@@ -15,7 +15,7 @@ SCORES = 1 << 24  # held at once while summaries are made
 class TorchSummaries:
     """The knots (n_users, K) of all users, and when and from which vectors they were made."""
 
-    def __init__(self, rows: Rows, ranks: np.ndarray, dim: int, device: torch.device) -> None:
+    def __init__(self, rows: TrainingRows, ranks: np.ndarray, dim: int, device: torch.device) -> None:
         n_users = len(rows.indptr) - 1
         self.rows, self.ranks = rows, torch.from_numpy(ranks).to(device)
         self.knots = torch.zeros(n_users, len(ranks), device=device)
@@ -32,7 +32,7 @@ class TorchSummaries:
             self.epoch = epoch
             self._choose_pool(users, items, pool)
         which = which.unique()  # type: ignore[no-untyped-call]
-        gone = (users[which] - self.then[which]).norm(dim=1) / batched.lengths_of(self.then[which])[:, 0]
+        gone = (users[which] - self.then[which]).norm(dim=1) / lengths_of(self.then[which])[:, 0]
         due = which[(self.made[which] != epoch) | (gone > moved)]
         pooled = items[self.items]
         for part in due.split(max(1, SCORES // len(pooled))):  # type: ignore[no-untyped-call]
@@ -40,7 +40,7 @@ class TorchSummaries:
             x, weights = own @ pooled.T, self.weights.repeat(len(part), 1)
             if not over_all:
                 self._leave_out_observed(part, weights)
-            self.knots[part] = batched.summarise(x, weights, self.ranks) / batched.lengths_of(own)
+            self.knots[part] = summarise(x, weights, self.ranks) / lengths_of(own)
         self.then[due], self.made[due] = users[due], epoch
         return self.knots
 

@@ -15,9 +15,8 @@ if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
 from bayesneg.kernels import triton  # noqa: E402
-from bayesneg.kernels.reference.choices import list_sizes  # noqa: E402
-from bayesneg.kernels.rules import ALL, CATALOGUE, UNOBSERVED, AsCounted, OfMixture  # noqa: E402
-from bayesneg.kernels.torch import choices as batched  # noqa: E402
+from bayesneg.kernels.reference.formulas import ALL, CATALOGUE, UNOBSERVED, AsCounted, OfMixture, list_sizes  # noqa: E402
+from bayesneg.kernels.torch import choices, formulas, gradients  # noqa: E402
 from rule_samplers import Bent  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -50,12 +49,12 @@ def test_the_choice_by_posterior(m, n_items, over, likelihood, risky, steps):
         at_most[b] = (scores[b, listed, None] <= x[b]).sum(dim=0)
     _, n = list_sizes(over, n_items, counts)
     likelihood = type(likelihood)(*(torch.tensor(value, dtype=torch.float64) for value in likelihood))
-    true_negative = batched.counted_unbias(likelihood, at_most, n, priors)
+    true_negative = formulas.counted_unbias(likelihood, at_most, n, priors)
     if risky:
         x_positive = scores.gather(1, positives[:, None])[:, 0]
-        position = batched.choose_least_risk(x, x_positive, true_negative, weight, sizes)
+        position = choices.choose_least_risk(x, x_positive, true_negative, weight, sizes)
     else:
-        position = batched.choose_most_unbiased(true_negative, sizes)
+        position = choices.choose_most_unbiased(true_negative, sizes)
     expected = torch.where(sizes > 0, candidates.gather(1, position[:, None])[:, 0], -1)
     assert true_negative.isfinite().all()
 
@@ -80,7 +79,7 @@ def test_gradients_of_the_loss(strength, d):
     which, positives = (torch.randint(0, 7, (50,), generator=random) for _ in range(2))
     negatives = torch.randint(-1, 9, (50,), generator=random)
     given = (users, items, which, positives, negatives)
-    expected = batched.bpr_gradients(*given, strength)
+    expected = gradients.bpr_gradients(*given, strength)
     found = triton.bpr_gradients(*(tensor.to(DEVICE) for tensor in given), strength)
     for one, two in zip(found, expected, strict=True):
         torch.testing.assert_close(one.cpu(), two, atol=1e-6, rtol=1e-5)
@@ -88,7 +87,7 @@ def test_gradients_of_the_loss(strength, d):
 
 def test_a_batch_without_any_negative_has_no_gradient():
     vectors, nobody = torch.randn(4, 3, device=DEVICE), torch.zeros(5, dtype=torch.int64, device=DEVICE)
-    for kernels in (batched, triton):
+    for kernels in (gradients, triton):
         for tensor in kernels.bpr_gradients(vectors, vectors, nobody, nobody, nobody - 1, 0.1):
             assert not tensor.any()
 

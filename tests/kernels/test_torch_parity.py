@@ -13,20 +13,22 @@ from worlds import batch_of, exact_scorer, random_interactions
 
 torch = pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
 
-from bayesneg.kernels.torch import choices as batched  # noqa: E402
-from bayesneg.kernels.torch.dispatch import DrawTensors, Examples, choose_batch  # noqa: E402
-from bayesneg.models.torch.state import FromScores, FromVectors  # noqa: E402
-from bayesneg.models.torch.steps import TorchSteps, first_of_its_user, highest_rank, on_device  # noqa: E402
+
+from bayesneg.kernels.torch.choice import DrawTensors, TensorBatch  # noqa: E402
+from bayesneg.kernels.torch.choices import torch_choice  # noqa: E402
+from bayesneg.kernels.torch.score_lists import TrainingRows  # noqa: E402
+from bayesneg.models.torch.batch_scores import DirectScores, EmbeddingScores  # noqa: E402
+from bayesneg.models.torch.steps import first_of_its_user  # noqa: E402
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 
 def rows_on(train, device):
     indptr, items = (torch.from_numpy(a.copy()).to(device) for a in (train.indptr, train.indices))
-    return batched.Rows(indptr, items, train.n_items)
+    return TrainingRows(indptr, items, train.n_items)
 
 
-def torch_choice(rule, drawn, batch, device, *, chunk=10**6, scores_only=False):
+def chosen_by_torch(rule, drawn, batch, device, *, chunk=10**6, scores_only=False):
     """What the torch kernels pick; what the rule remembers is written back, as a step does at an epoch's end."""
     rows, vectors = rows_on(batch.train, device), batch.scorer.embeddings()
     users, items = (torch.from_numpy(v.copy()).to(device) for v in vectors)
@@ -36,16 +38,16 @@ def torch_choice(rule, drawn, batch, device, *, chunk=10**6, scores_only=False):
         return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
     which = tensor(batch.users)
-    examples = Examples(
+    tensors = TensorBatch(
         which, tensor(batch.positives), rows.indptr[which], rows.counts(which),
         tensor(first_of_its_user(batch.users)).long(),
         DrawTensors(*(tensor(array) for array in drawn)), int(batch.train.counts[batch.users].sum()) + 3,
-        highest_rank(rule, drawn, batch.train.n_items), chunk,
+        torch_choice(rule).highest_rank(rule, drawn, batch.train.n_items), chunk,
     )  # fmt: skip
-    state = FromScores(users[which] @ items.T) if scores_only else FromVectors(users, items, which)
-    there = on_device(rule, torch.device(device))
-    chosen = choose_batch(there, examples, rows, state).cpu().numpy()
-    TorchSteps.write_back(there, rule)
+    scores = DirectScores(users[which] @ items.T) if scores_only else EmbeddingScores(users, items, which)
+    choice = torch_choice(rule)(rule, torch.device(device))
+    chosen = choice.choose(tensors, rows, scores).cpu().numpy()
+    choice.store()
     return chosen
 
 
@@ -64,7 +66,7 @@ def test_torch_kernels_pick_what_the_reference_picks(name, scale, most, device):
             drawn = one.draws(batch)
             expected = reference.choose_batch(one.rule(batch), drawn, batch)
             chunk = 10**6 if epoch == 1 else 7  # items at a time
-            np.testing.assert_array_equal(torch_choice(two.rule(batch), drawn, batch, device, chunk=chunk), expected)
+            np.testing.assert_array_equal(chosen_by_torch(two.rule(batch), drawn, batch, device, chunk=chunk), expected)
             one.end_epoch(epoch, scorer)
             two.end_epoch(epoch, scorer)
 
@@ -75,5 +77,5 @@ def test_models_that_give_scores_only_choose_alike():
     sampler = bn.BNS().prepare(train, rng=rng)
     batch = batch_of(train, scorer, stream(0, "draws"), size=50)
     drawn = sampler.draws(batch)
-    one, two = (torch_choice(sampler.rule(batch), drawn, batch, "cpu", scores_only=only) for only in (False, True))
+    one, two = (chosen_by_torch(sampler.rule(batch), drawn, batch, "cpu", scores_only=only) for only in (False, True))
     np.testing.assert_array_equal(one, two)

@@ -1,4 +1,7 @@
-"""From what is counted to F and back, compiled; which way is told by the type of the rule's likelihood."""
+"""The formulas of ``kernels/reference/formulas.py``, compiled: same names, same numbers.
+
+These functions are inlined into the entry points of ``sgd`` and are not cached on their own.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,42 @@ from typing import Any
 import numpy as np
 from numba.extending import overload
 
-from bayesneg.kernels.numba.choices import counted_cdf, unbias
 from bayesneg.kernels.numba.compiling import INLINED, kernel
-from bayesneg.kernels.rules import AsCounted, OfMixture, Tabled
+from bayesneg.kernels.reference.formulas import AsCounted, OfMixture, Tabled
+
+
+@kernel
+def info(x_positive: float, x_candidate: float) -> float:
+    return 1.0 / (1.0 + np.exp(np.float64(x_positive) - np.float64(x_candidate)))
+
+
+@kernel
+def list_sizes(over, n_items, n_observed):  # type: ignore[no-untyped-def]
+    return n_items - n_observed * (not over.with_observed), n_items - n_observed * (not over.of_catalogue)
+
+
+@kernel
+def counted_cdf(count: float, n: int) -> float:
+    return count / (n + 1)
+
+
+@kernel
+def unbias(F: float, p: float) -> float:
+    negative = (1.0 - F) * (1.0 - p)
+    return negative / (negative + F * p)
+
+
+@kernel
+def risk(info: float, unbias: float, weight: float) -> float:
+    return info * (1.0 - (1.0 + weight) * unbias)
+
+
+@kernel
+def truncated_rank(uniform: float, scale: float, n: int) -> int:
+    return min(int(-scale * np.log1p(uniform * np.expm1(-n / scale))), n - 1)
+
+
+# ------------------------------------------------------------ F from counts and back, by the likelihood's type
 
 
 def base_cdf(likelihood: Any, M: Any) -> Any:

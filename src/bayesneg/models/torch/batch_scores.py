@@ -1,0 +1,136 @@
+"""The scores of one mini-batch, and the backward pass through them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
+
+from bayesneg.errors import InputError
+from bayesneg.kernels.torch.gradients import bpr_gradients, fused_for, penalty_gradients
+
+NUMBERS = 1 << 26  # of gathered embeddings held at once
+
+
+def _plain(given: Tensor) -> Tensor:
+    """As kernels read it: float32, contiguous, detached."""
+    return given.detach().float().contiguous()
+
+
+class EmbeddingScores:
+    """Scores x_ui = w_u · h_i of a model that gives embeddings.
+
+    Args:
+        users: The embeddings (n_users, d) of all users, with gradients.
+        items: The embeddings (n_items, d) of all items, with gradients.
+        which: The users (B,) of the batch.
+        ensemble_size: Models side by side in the embeddings.
+        first_layer: The first-layer embeddings of users and items, where the penalty is on them.
+    """
+
+    def __init__(
+        self,
+        users: Tensor,
+        items: Tensor,
+        which: Tensor,
+        *,
+        ensemble_size: int = 1,
+        first_layer: tuple[Tensor, Tensor] | None = None,
+    ) -> None:
+        self.given, self.ensemble_size, self.first_layer = (users, items), ensemble_size, first_layer
+        self.users, self.items = _plain(users), _plain(items)  # (n_users, d), (n_items, d)
+        self.which = which  # (B,)
+
+    @cached_property
+    def batch_users(self) -> Tensor:
+        """The embeddings (B, d) of the batch's users."""
+        return self.users.index_select(0, self.which)
+
+    def of(self, items: Tensor) -> Tensor:
+        at_once = max(1, NUMBERS // (items.shape[1] * self.items.shape[1]))  # examples
+        if len(items) > at_once:
+            parts = zip(self.batch_users.split(at_once), items.split(at_once), strict=True)  # type: ignore[no-untyped-call]
+            return torch.cat([self._of(users, part) for users, part in parts])
+        return self._of(self.batch_users, items)
+
+    def _of(self, users: Tensor, items: Tensor) -> Tensor:
+        vectors = self.items.index_select(0, items.reshape(-1)).view(*items.shape, -1)  # (B, m, d)
+        return (users[:, None, :] * vectors).sum(dim=2)
+
+    def chunk(self, first: int, last: int) -> Tensor:
+        return self.batch_users @ self.items[first:last].T
+
+    def rows(self, part: slice) -> Tensor:
+        return self.batch_users[part] @ self.items.T
+
+    def user_vectors(self) -> Tensor:
+        return self.batch_users
+
+    def item_vectors(self) -> Tensor:
+        return self.items
+
+    def backward(self, positives: Tensor, negatives: Tensor, strength: float) -> Tensor:
+        """Accumulate the gradients of the loss in the parameters.
+
+        Args:
+            positives: The positives (B,).
+            negatives: The negatives (B,), −1 where an example has none.
+            strength: The L2 penalty on the batch's embeddings: those of the first layer where given.
+
+        Returns:
+            1 − σ(x_i − x_j) (B,), 0 where there is no negative.
+        """
+        batch = self.which, positives, negatives
+        on_scores = strength if self.first_layer is None else 0.0
+        fused = fused_for(self.users.device) if self.ensemble_size == 1 else None
+        if fused is None:
+            *found, infos = bpr_gradients(self.users, self.items, *batch, on_scores, self.ensemble_size)
+        else:
+            *found, infos = fused.bpr_gradients(self.users, self.items, *batch, on_scores)
+        learnt = [pair for pair in zip(self.given, found, strict=True) if pair[0].requires_grad]
+        if not learnt:
+            raise InputError("the model's vectors do not depend on its parameters; return them without detach()")
+        if self.first_layer is not None and strength:
+            learnt += zip(self.first_layer, penalty_gradients(*self.first_layer, *batch, strength), strict=True)
+        torch.autograd.backward(
+            [given for given, _ in learnt], [gradient.to(given.dtype) for given, gradient in learnt]
+        )
+        return infos
+
+
+class DirectScores:
+    """The scores (B, n_items) that a model without embeddings gives."""
+
+    def __init__(self, scores: Tensor) -> None:
+        self.given, self.scores = scores, _plain(scores)
+
+    def of(self, items: Tensor) -> Tensor:
+        return self.scores.gather(1, items)
+
+    def chunk(self, first: int, last: int) -> Tensor:
+        return self.scores[:, first:last].clone()  # the caller may write to it
+
+    def rows(self, part: slice) -> Tensor:
+        return self.scores[part].clone()
+
+    def user_vectors(self) -> Tensor:
+        raise InputError(
+            "this model gives scores and no vectors; AOBPR by factor and a refreshed F need vectors, "
+            "use rank='score' or cdf='exact'"
+        )
+
+    item_vectors = user_vectors
+
+    def backward(self, positives: Tensor, negatives: Tensor, strength: float) -> Tensor:
+        """As :meth:`EmbeddingScores.backward`; a penalty on embeddings is an error."""
+        if strength:
+            raise InputError("this model gives scores and no vectors; use penalty='weight_decay'")
+        if not self.given.requires_grad:
+            raise InputError("the model's scores do not depend on its parameters; return them without detach()")
+        keep = negatives >= 0
+        x = self.given.float().gather(1, torch.stack([positives, negatives.clamp(min=0)], dim=1))
+        gap = x[:, 0] - x[:, 1]
+        loss = (nn.functional.softplus(-gap) * (keep / keep.sum().clamp(min=1))).sum()
+        loss.backward()  # type: ignore[no-untyped-call]
+        return torch.sigmoid(-gap.detach()) * keep

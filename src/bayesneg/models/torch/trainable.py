@@ -1,0 +1,189 @@
+"""A torch module with its optimizer: the forward pass, one step of Adam, and that step as a CUDA graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from bayesneg.errors import InputError
+from bayesneg.models.torch.adam import Adam
+from bayesneg.models.torch.batch_scores import DirectScores, EmbeddingScores
+from bayesneg.models.torch.device import memory_named, pick_device
+from bayesneg.models.torch.graph import SmoothedEmbeddings
+from bayesneg.models.torch.settings import TorchSettings
+
+
+class Trainable:
+    """A module in training.
+
+    Args:
+        settings: Learning rate, penalty, batch size and device.
+        module: Gives embeddings, or has a method ``scores``.
+        shape: The numbers of users and of items.
+        gives_scores: Whether scores come from ``module.scores(users)`` and not from embeddings.
+        ensemble_size: Models side by side in the embeddings.
+    """
+
+    def __init__(
+        self,
+        settings: TorchSettings,
+        module: nn.Module,
+        shape: tuple[int, int],
+        *,
+        gives_scores: bool,
+        ensemble_size: int,
+    ) -> None:
+        self.settings, self.shape, self.gives_scores, self.ensemble_size = settings, shape, gives_scores, ensemble_size
+        self.device = pick_device(settings.device)
+        with memory_named(self.device, settings):
+            self.module = module.to(self.device)
+        on_gpu = self.device.type == "cuda"
+        self.optimizer = Adam(
+            self.module.parameters(),
+            lr=torch.tensor(settings.learning_rate, device=self.device) if on_gpu else settings.learning_rate,
+            weight_decay=settings.strength if settings.penalty == "weight_decay" else 0.0,
+            fused=True,
+            capturable=on_gpu,
+        )
+
+    # ---------------------------------------------------------------------------------------------------------- a step
+
+    def forward(self, users: Tensor) -> EmbeddingScores | DirectScores:
+        """The scores for ``users`` (B,), with gradients."""
+        if not self.gives_scores:
+            return EmbeddingScores(
+                *self.embeddings(), users, ensemble_size=self.ensemble_size, first_layer=self._penalized()
+            )
+        if not callable(getattr(self.module, "scores", None)):
+            raise InputError(f"{type(self.module).__name__} has no method scores(users); gives='scores' needs one")
+        scores = self.module.scores(users)  # type: ignore[operator]
+        if scores.shape != (len(users), self.shape[1]):
+            raise InputError(
+                f"scores(users) must give {len(users)} × {self.shape[1]} numbers, a row per user and a column per "
+                f"item, got {tuple(scores.shape)}"
+            )
+        return DirectScores(scores)
+
+    def _penalized(self) -> tuple[Tensor, Tensor] | None:
+        """The first-layer embeddings, where the penalty is on them."""
+        if self.settings.penalty != "first_layer":
+            return None
+        assert isinstance(self.module, SmoothedEmbeddings)  # TorchModel refuses this penalty
+        return self.module.first_layer()
+
+    def update(self, scores: EmbeddingScores | DirectScores, positives: Tensor, negatives: Tensor) -> Tensor:
+        """One step of Adam on mean −ln σ(x_i − x_j); returns 1 − σ(x_i − x_j) (B,), 0 where there is no negative."""
+        self.optimizer.zero_grad(set_to_none=True)
+        strength = 0.0 if self.settings.penalty == "weight_decay" else self.settings.strength
+        infos = scores.backward(positives, negatives, strength)
+        self.optimizer.step()
+        return infos
+
+    def set_learning_rate(self, rate: float) -> None:
+        for group in self.optimizer.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+
+    def embeddings(self) -> tuple[Tensor, Tensor]:
+        """The embeddings (n_users, d) and (n_items, d) that the module gives; an error where it gives anything else."""
+        given = self.module()
+        if not (
+            isinstance(given, tuple | list) and len(given) == 2 and all(isinstance(part, Tensor) for part in given)
+        ):
+            got = [type(part).__name__ for part in given] if isinstance(given, tuple | list) else type(given).__name__
+            raise InputError(
+                f"{type(self.module).__name__} must give two tensors, the users' vectors and the items', got {got}"
+            )
+        users, items = given
+        if (
+            users.ndim != 2 or items.ndim != 2 or (len(users), len(items)) != self.shape
+            or users.shape[1] != items.shape[1]
+        ):  # fmt: skip
+            raise InputError(
+                f"the model gives user vectors of shape {tuple(users.shape)} and item vectors of shape "
+                f"{tuple(items.shape)}; the data has {self.shape[0]} users and {self.shape[1]} items, "
+                "and both need one width"
+            )
+        return users, items
+
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """Without gradients, and with the module in evaluation mode (dropout off)."""
+        self.module.eval()
+        try:
+            with torch.no_grad():
+                yield
+        finally:
+            self.module.train()
+
+    # ------------------------------------------------------------------------------------------------- as a CUDA graph
+
+    def recorded(self, step: Callable[[], None], changed: Sequence[Tensor]) -> torch.cuda.CUDAGraph:
+        """Take one step and return it as a CUDA graph; the warm-up steps that recording needs are undone.
+
+        Args:
+            step: The step to record.
+            changed: The tensors that a step changes beside those of the module and the optimizer.
+        """
+        self.begin_optimizer()
+        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                self.rehearse(step, changed)
+        torch.cuda.current_stream().wait_stream(side)
+        self.optimizer.zero_grad(set_to_none=True)  # so that the gradients live where the graph writes them
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):  # another thread packs the next block
+            step()
+        graph.replay()
+        return graph
+
+    def rehearse(self, step: Callable[[], None], changed: Sequence[Tensor]) -> None:
+        """Take a step and undo it."""
+        tensors = [*self.tensors().values(), *changed]
+        before = [value.clone() for value in tensors]
+        step()
+        for value, old in zip(tensors, before, strict=True):
+            value.copy_(old)
+
+    # ---------------------------------------------------------------------------------------------------------- state
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Parameters, buffers and the optimizer's state, by name; writing to them changes the model."""
+        found = dict(self.module.state_dict())  # parameters and buffers
+        for name, parameter in self.module.named_parameters():
+            for key, value in self.optimizer.state[parameter].items():
+                found[f"{name}.{key}"] = value
+        return found
+
+    def load(self, state: Mapping[str, np.ndarray]) -> None:
+        """Copy saved arrays into the tensors of the same names."""
+        with memory_named(self.device, self.settings):
+            self.begin_optimizer()
+        for key, value in self.tensors().items():
+            if key in state:  # a parameter that never had a gradient has no state
+                value.copy_(torch.from_numpy(np.array(state[key])))
+
+    def begin_optimizer(self) -> None:
+        """Create the optimizer's state, as its first step would."""
+        if any(self.optimizer.state[parameter] for parameter in self.module.parameters()):
+            return
+        before = [parameter.detach().clone() for parameter in self.module.parameters()]
+        for parameter in self.module.parameters():
+            parameter.grad = torch.zeros_like(parameter)
+        self.optimizer.step()
+        with torch.no_grad():
+            for parameter, value in zip(self.module.parameters(), before, strict=True):
+                parameter.copy_(value)
+                for memory in self.optimizer.state[parameter].values():
+                    memory.zero_()
+
+    def is_finite(self) -> bool:
+        return all(bool(torch.isfinite(parameter).all()) for parameter in self.module.parameters())
