@@ -13,10 +13,9 @@ from worlds import interactions, random_interactions
 
 torch = pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
 
-from bayesneg.kernels.torch import choices as batched  # noqa: E402
+from bayesneg.kernels.torch import gradients  # noqa: E402
 from bayesneg.models.torch import learner  # noqa: E402
 from bayesneg.models.torch.learner import TorchLearner  # noqa: E402
-from bayesneg.models.torch.steps import CompiledSteps, TorchSteps  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ def by_hand(model, *, batches, epochs=1, train=TRAIN, negatives=NEGATIVES):
                 size = 1 / (1 + np.exp(E[user] @ (E[i] - E[j])))  # 1 − σ(x_i − x_j)
                 for row, by in ((user, E[i] - E[j]), (i, E[user]), (j, -E[user])):
                     gradient[row] -= size * by / len(kept)
-                    if model.penalty == "batch":
+                    if model.penalty != "weight_decay":
                         gradient[row] += model.strength * E[row] / len(kept)
             if model.penalty == "weight_decay":
                 gradient += model.strength * E
@@ -80,6 +79,7 @@ PENALTIES = {
     "none": {"regularization": 0.0},
     "weight decay": {"regularization": 0.3},
     "batch": {"regularization": 0.3, "penalty": "batch"},
+    "first layer": {"regularization": 0.3, "penalty": "first_layer"},
     "weight decay, not scaled": {"regularization": 0.3, "scale_regularization": False},
     "batch, not scaled": {"regularization": 0.3, "penalty": "batch", "scale_regularization": False},
 }
@@ -116,7 +116,7 @@ def test_a_skipped_example_leaves_no_trace(penalty):
 
 def test_weight_decay_moves_what_no_batch_touched_and_the_batch_penalty_does_not():
     untouched = TRAIN.n_users + 2  # item 2 is in no batch below
-    first = started(bn.TorchMF(dim=3)).module.first.detach().numpy()[untouched]
+    first = started(bn.TorchMF(dim=3, device="cpu")).module.first.detach().numpy()[untouched]
     for penalty, moved in (("weight_decay", True), ("batch", False)):
         model = bn.TorchMF(dim=3, regularization=0.1, penalty=penalty, device="cpu")
         learner = started(model)
@@ -125,18 +125,31 @@ def test_weight_decay_moves_what_no_batch_touched_and_the_batch_penalty_does_not
         assert (np.abs(now) < np.abs(first)).all() if moved else np.array_equal(now, first)
 
 
-def test_a_step_of_lightgcn_is_that_of_autograd_on_a_dense_matrix():
-    model = bn.LightGCN(dim=3, layers=2, learning_rate=0.1, regularization=0.2, device="cpu")
-    learner, _ = trained(model, Given(NEGATIVES))
+@pytest.mark.parametrize("ensemble_size", [1, 2])
+@pytest.mark.parametrize("penalty", ["weight_decay", "batch", "first_layer"])
+def test_a_step_of_lightgcn_is_that_of_autograd_on_a_dense_matrix(penalty, ensemble_size):
+    """Two layers, each model of the ensemble with its own loss; user 1 has no negative."""
+    negatives = torch.tensor((4, -1, 1))
+    model = bn.LightGCN(
+        dim=3, layers=2, learning_rate=0.1, regularization=0.2, scale_regularization=False, penalty=penalty,
+        ensemble_size=ensemble_size, device="cpu",
+    )  # fmt: skip
+    learner, _ = trained(model, Given(tuple(negatives.tolist())))
     start = started(model)
     E = start.module.first.detach().clone().requires_grad_()
     A = start.module.adjacency.to_dense()
-    adam = torch.optim.Adam([E], lr=0.1, weight_decay=0.2)
-    vectors = (E + A @ E + A @ A @ E) / 3
-    users, positives = (torch.from_numpy(a.astype(np.int64)) for a in (TRAIN.users, TRAIN.indices))
-    w, h = vectors[users], vectors[TRAIN.n_users :]
-    gap = (w * (h[positives] - h[torch.tensor(NEGATIVES)[users]])).sum(dim=1)
-    (-torch.nn.functional.logsigmoid(gap)).mean().backward()
+    adam = torch.optim.Adam([E], lr=0.1, weight_decay=0.2 if penalty == "weight_decay" else 0.0)
+    kept = negatives[TRAIN.users] >= 0
+    users = torch.from_numpy(TRAIN.users.astype(np.int64))[kept]
+    positives, negatives = torch.from_numpy(TRAIN.indices.astype(np.int64))[kept] + 3, negatives[users] + 3
+    loss = torch.zeros(())
+    for first in E.chunk(ensemble_size, dim=1):
+        vectors = (first + A @ first + A @ A @ first) / 3
+        gap = (vectors[users] * (vectors[positives] - vectors[negatives])).sum(dim=1)
+        shrunk = {"weight_decay": 0 * first, "batch": vectors, "first_layer": first}[penalty]
+        squares = sum(shrunk[rows].square().sum(dim=1) for rows in (users, positives, negatives))
+        loss = loss + (0.5 * 0.2 * squares - torch.nn.functional.logsigmoid(gap)).mean()
+    loss.backward()
     adam.step()
     np.testing.assert_allclose(learner.module.first.detach().numpy(), E.detach().numpy(), atol=1e-5)
 
@@ -188,10 +201,10 @@ def test_compiled_and_torch_choices_train_the_same_factors(monkeypatch, name, nu
     train = random_interactions(np.random.default_rng(5), 25, 30)
     model = bn.LightGCN(dim=4, batch_size=23, regularization=1e-3, penalty=penalty, learning_rate=0.05, device="cpu")
     compiled, picked = trained(model, SAMPLERS[name], epochs=3, train=train)
-    assert isinstance(compiled._steps, CompiledSteps)
+    assert compiled._compiled_steps is not None
     force_torch(monkeypatch)
     batched, picked_too = trained(model, SAMPLERS[name], epochs=3, train=train)
-    assert isinstance(batched._steps, TorchSteps)
+    assert batched._torch_steps is not None
     one, two = (np.concatenate([part.negatives for part in parts]) for parts in (picked, picked_too))
     np.testing.assert_array_equal(one, two)
     for one, two in zip(compiled.embeddings(), batched.embeddings(), strict=True):
@@ -224,7 +237,7 @@ def test_the_chunk_changes_no_choice(monkeypatch, name, chunk):
 
 
 @pytest.mark.parametrize("layers", [0, 2])
-@pytest.mark.parametrize("penalty", ["weight_decay", "batch"])
+@pytest.mark.parametrize("penalty", ["weight_decay", "batch", "first_layer"])
 def test_every_member_learns_as_a_model_of_its_own_that_is_given_the_same_negatives(penalty, layers):
     model = bn.LightGCN(
         dim=2,
@@ -261,7 +274,7 @@ def test_gradients_of_the_loss_are_autograd_s(strength, ensemble_size):
     users, items = (vectors.flatten(1) * ensemble_size**-0.5 for vectors in (own_users, own_items))
     which, positives = (torch.randint(0, 7, (50,), generator=random) for _ in range(2))
     negatives = torch.randint(-1, 9, (50,), generator=random)
-    *found, infos = batched.bpr_gradients(
+    *found, infos = gradients.bpr_gradients(
         users.detach(), items.detach(), which, positives, negatives, strength, ensemble_size
     )
     keep = negatives >= 0

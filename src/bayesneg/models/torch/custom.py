@@ -1,4 +1,4 @@
-"""A torch model of the user's own."""
+"""A custom torch model."""
 
 from __future__ import annotations
 
@@ -19,17 +19,21 @@ if TYPE_CHECKING:
 
     from bayesneg.models.torch.learner import TorchLearner
 
-ONE_AT_A_TIME = Lock()  # several runs at a time share torch's global generator, from which modules are made
+ONE_AT_A_TIME = Lock()  # runs in parallel threads share torch's global generator, which initialises modules
 
 
 @dataclass(frozen=True, kw_only=True)
 class TorchModel(TorchSettings):
-    """Any ``nn.Module``, trained with any sampler.
+    """A custom ``nn.Module``, trained with any sampler.
 
-    ``build(train)`` makes the module. With ``gives="vectors"`` calling the module without arguments gives the vectors
-    of all users (n_users, d) and of all items (n_items, d), whose inner product is the score; with ``gives="scores"``
-    it has a method ``scores(users)`` that gives scores (B, n_items) for users (B,). The module starts from the seed of
-    the fit.
+    The module is built from the seed of the fit. The training settings are described in
+    :class:`~bayesneg.models.torch.settings.TorchSettings`; ``penalty="first_layer"`` is for LightGCN alone.
+
+    Args:
+        build: A function that takes the training data and returns the module.
+        gives: ``"vectors"``: calling the module without arguments returns the embeddings of all users (n_users, d)
+            and of all items (n_items, d), whose inner product is the score; ``"scores"``: a method ``scores(users)``
+            returns the scores (B, n_items) for users (B,).
     """
 
     build: Callable[[Interactions], nn.Module]
@@ -37,6 +41,11 @@ class TorchModel(TorchSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.penalty == "first_layer":
+            raise InputError(
+                "penalty='first_layer' needs LightGCN, whose first-layer embeddings are known; "
+                "use penalty='batch' or 'weight_decay' with TorchModel"
+            )
         one_of("gives", self.gives, ("vectors", "scores"))
         if not callable(self.build):
             raise InputError(
@@ -49,7 +58,7 @@ class TorchModel(TorchSettings):
 
         from bayesneg.models.torch.learner import TorchLearner
 
-        with ONE_AT_A_TIME, torch.random.fork_rng():  # the global state is given back as it was
+        with ONE_AT_A_TIME, torch.random.fork_rng():  # the global state is restored
             torch.manual_seed(int(rng.integers(2**63)))
             module = self.build(train)
         if not isinstance(module, torch.nn.Module):

@@ -1,8 +1,8 @@
-"""LightGCN: embeddings smoothed over the graph of who chose what.
+"""LightGCN: embeddings smoothed over the user–item graph.
 
 X. He et al., "LightGCN: Simplifying and Powering Graph Convolution Network for Recommendation", SIGIR 2020. With
-Â = D^(−1/2) A D^(−1/2) the normalised adjacency of users and items, E = mean of E₀, ÂE₀, …, Â^L E₀; without layers it
-is matrix factorization. Needs the extra ``torch``.
+Â = D^(−1/2) A D^(−1/2) the normalised adjacency matrix of users and items, E = mean of E₀, ÂE₀, …, Â^L E₀; without
+layers it is matrix factorization. Needs the extra ``torch``.
 """
 
 from __future__ import annotations
@@ -23,13 +23,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class LightGCN(TorchSettings):
-    """Settings, the paper's by default: d=32, one layer, Adam 0.01 falling tenfold every 20 epochs, batches of 128.
+    """LightGCN, trained in mini-batches with Adam.
 
-    ``layers=0`` is matrix factorization in mini-batches. ``init_scale`` is the standard deviation of the first
-    embeddings. ``ensemble_size`` is how many models of ``dim`` factors learn side by side, each from its own error;
-    the score
-    is the mean of theirs, as in :class:`~bayesneg.models.mf.MF`. The other settings are those of
+    ``LightGCN.paper()`` gives the settings of the BNS paper. The training settings are described in
     :class:`~bayesneg.models.torch.settings.TorchSettings`.
+
+    Args:
+        dim: The number of dimensions of an embedding.
+        layers: The number of graph convolutions; 0 is matrix factorization.
+        init_scale: The standard deviation of the initial first-layer embeddings.
+        ensemble_size: The number of models trained side by side on the same negatives, each from its own error; the
+            score is the mean of their scores.
+
+    >>> LightGCN(dim=64, layers=3, penalty="first_layer", regularization=1e-4, learning_rate=1e-3).layers
+    3
     """
 
     dim: int = 32
@@ -72,7 +79,13 @@ class LightGCN(TorchSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class TorchMF(LightGCN):
-    """Matrix factorization in mini-batches on torch: LightGCN without layers."""
+    """Matrix factorization in mini-batches with Adam: LightGCN without graph convolutions.
+
+    ``TorchMF.paper()`` gives the settings of the BNS paper. The other settings are those of :class:`LightGCN`.
+
+    Args:
+        layers: Always 0.
+    """
 
     layers: Literal[0] = 0
 

@@ -1,4 +1,4 @@
-"""What every model trained with torch can be told."""
+"""The training settings that all torch models share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 from bayesneg.checks import number, one_of, whole
 from bayesneg.errors import InputError
 
-REFERENCE_BATCH = 128  # of ``scale_regularization``: the paper's batch on ML-100K
+REFERENCE_BATCH = 128  # of ``scale_regularization``: the batch size of the BNS paper on ML-100K
 
 
 def require_torch(what: str) -> None:
@@ -19,20 +19,29 @@ def require_torch(what: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class TorchSettings:
-    """Mini-batches of ``batch_size``, the BPR loss averaged over the batch, Adam.
+    """How a torch model is trained: mini-batches, the BPR loss averaged over the batch, Adam.
 
-    The learning rate is multiplied by ``decay`` every ``decay_every`` epochs. ``penalty="weight_decay"`` pulls all
-    parameters towards 0 inside Adam; ``"batch"`` only the embeddings of the batch, as a term of the loss. With
-    ``scale_regularization`` the strength is ``regularization`` · 128 / ``batch_size``, so that an epoch, which takes
-    fewer steps with larger batches, pulls as much. ``device`` is "auto", "cpu" or "cuda". ``chunk`` is how many scores
-    are held at once where a sampler looks at the whole catalogue.
+    Args:
+        learning_rate: The step size of Adam.
+        decay: The factor by which the learning rate is multiplied every ``decay_every`` epochs; 1 keeps it constant.
+        decay_every: The number of epochs between two decays of the learning rate.
+        regularization: The strength of the L2 penalty.
+        penalty: What the L2 penalty is on: ``"weight_decay"`` all parameters, inside Adam; ``"batch"`` the embeddings
+            of the mini-batch, as a term of the loss; ``"first_layer"`` the first-layer embeddings of the mini-batch,
+            as in the original LightGCN.
+        scale_regularization: Whether the penalty is multiplied by 128 / ``batch_size``, so that an epoch, which takes
+            fewer steps with larger batches, shrinks the parameters as much.
+        batch_size: The number of training pairs per step.
+        shuffle: ``"epoch"`` draws a new order of the training pairs for each epoch; ``"once"`` keeps one order.
+        device: Where the model trains: ``"cuda"``, ``"cpu"``, or ``"auto"``, a GPU where there is one.
+        chunk: The number of scores held at once where a sampler looks at the whole catalogue.
     """
 
     learning_rate: float = 0.01
     decay: float = 0.1
     decay_every: int = 20
     regularization: float = 1e-5
-    penalty: Literal["weight_decay", "batch"] = "weight_decay"
+    penalty: Literal["weight_decay", "batch", "first_layer"] = "weight_decay"
     scale_regularization: bool = True
     batch_size: int = 128
     shuffle: Literal["once", "epoch"] = "epoch"
@@ -45,15 +54,15 @@ class TorchSettings:
         number("learning_rate", self.learning_rate, above=0)
         number("decay", self.decay, above=0)
         number("regularization", self.regularization, least=0)
-        one_of("penalty", self.penalty, ("weight_decay", "batch"))
+        one_of("penalty", self.penalty, ("weight_decay", "batch", "first_layer"))
         one_of("shuffle", self.shuffle, ("once", "epoch"))
         one_of("device", self.device, ("auto", "cpu", "cuda"))
 
     @property
     def strength(self) -> float:
-        """The regularization in force, after scaling."""
+        """The weight of the L2 penalty in the loss, after scaling."""
         return self.regularization * (REFERENCE_BATCH / self.batch_size if self.scale_regularization else 1.0)
 
     def rate_at(self, epoch: int) -> float:
-        """The learning rate of an epoch, from 1."""
+        """The learning rate of an epoch, counted from 1."""
         return self.learning_rate * self.decay ** ((epoch - 1) // self.decay_every)
