@@ -14,7 +14,7 @@ from numba.extending import overload
 
 from bayesneg.kernels.numba.binning import choose_among_many, choose_at_rank
 from bayesneg.kernels.numba.compiling import INLINED, kernel
-from bayesneg.kernels.numba.early_stop import FEW, NOTHING, judge_candidates, most_promising, sweep
+from bayesneg.kernels.numba.early_stop import FEW, NOTHING, judge_candidates, most_promising, sweep, wins_anyway
 from bayesneg.kernels.numba.formulas import (
     base_cdf,
     counted_cdf,
@@ -202,19 +202,6 @@ def choose_most_unbiased(true_negative: np.ndarray) -> int:
         if true_negative[k] > most:
             best, most = k, true_negative[k]
     return best
-
-
-@kernel
-def wins_anyway(F, p, x_positive, highest, second, weight):  # type: ignore[no-untyped-def]
-    """Whether the candidate of highest score has the least risk even if every other is certainly a true negative.
-
-    Their risk is at least −λ/B and its own is (1 − (1+λ) · unbias)/A, with 1/A and 1/B its info and that of the second
-    highest; multiply every denominator away. A millionth covers rounding.
-    """
-    A = np.float32(1.0) + np.exp(x_positive - highest)
-    B = np.float32(1.0) + np.exp(x_positive - second)
-    gap = B - A - np.float32(1e-6) * B
-    return (1.0 - F) * (1.0 - p) * weight * gap > (B + weight * A) * p * F
 
 
 # --------------------------------------------------------------------------------------------------------------- AOBPR

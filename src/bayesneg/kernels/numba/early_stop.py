@@ -127,3 +127,16 @@ def count_at_most(x: np.ndarray, x_candidates: np.ndarray, counts: np.ndarray) -
     for k in range(len(order)):
         total += below[k]
         counts[order[k]] = total
+
+
+@kernel
+def wins_anyway(F, p, x_positive, highest, second, weight):  # type: ignore[no-untyped-def]
+    """Whether the candidate of highest score has the least risk even if every other is certainly a true negative.
+
+    Their risk is at least −λ/B and its own is (1 − (1+λ) · unbias)/A, with 1/A and 1/B its info and that of the second
+    highest; multiply every denominator away. A millionth covers rounding.
+    """
+    A = np.float32(1.0) + np.exp(x_positive - highest)
+    B = np.float32(1.0) + np.exp(x_positive - second)
+    gap = B - A - np.float32(1e-6) * B
+    return (1.0 - F) * (1.0 - p) * weight * gap > (B + weight * A) * p * F
