@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from statistics import fmean
 from typing import Final
 
-from bayesneg.experiments.watching import DENSITIES
+from bayesneg.evaluation.score_densities import DENSITIES
 from bayesneg.reproduction.published import MAIN
 from bayesneg.reproduction.studies import Line, Study
 

@@ -33,12 +33,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from bayesneg.experiments.cells import Cell, View
-from bayesneg.experiments.datasets import FOLDS, TENTHS, Source, pack
+from bayesneg.experiments.datasets import FOLDS, TENTHS, Source
 from bayesneg.experiments.sweep import sweep
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
 from benchmarks import archive, machine
 from benchmarks.studies.choosing import Choice, Setting, UnsettledError, best_baseline, chosen, finalists
+from benchmarks.studies.packing import PackedSource, pack
 from benchmarks.studies.plans import PLANS, Settings, plan_of
 
 RESULTS: Final = machine.RESULTS / "beyond"
@@ -224,7 +225,7 @@ def main() -> None:
     if given.seeds is not None and given.part in ("search", "finalists"):
         parser.error(f"{given.part} takes one seed on each tenth; drop --seeds")
     plan_of(given.dataset, given.model)
-    source = Source(arrays=given.arrays)
+    source = Source() if given.arrays is None else PackedSource(arrays=given.arrays)
     if given.pack is not None:
         pack(source, [given.dataset], given.pack)
         return

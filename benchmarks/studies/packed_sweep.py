@@ -16,8 +16,9 @@ import sys
 from pathlib import Path
 
 from bayesneg.experiments.cells import Cell
-from bayesneg.experiments.datasets import Source, pack
+from bayesneg.experiments.datasets import Source
 from bayesneg.experiments.sweep import sweep
+from benchmarks.studies.packing import PackedSource, pack
 
 CELLS, ARRAYS = "cells.jsonl", "data.npz"
 
@@ -67,7 +68,7 @@ def _pack(given: argparse.Namespace) -> None:
 def _run(given: argparse.Namespace) -> None:
     lines = (given.folder / CELLS).read_text(encoding="utf-8").splitlines()
     cells = [Cell.from_dict(json.loads(line)) for line in lines]
-    failures = sweep(cells, given.records, Source(arrays=given.folder / ARRAYS), jobs=given.jobs)
+    failures = sweep(cells, given.records, PackedSource(arrays=given.folder / ARRAYS), jobs=given.jobs)
     for failure in failures:
         print(f"failed: {failure}", file=sys.stderr)
     raise SystemExit(1 if failures else 0)

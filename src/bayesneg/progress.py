@@ -1,185 +1,156 @@
-"""How far long work is, on stderr: bars on a terminal, a line now and then in a log."""
+"""Progress on stderr: bars on a terminal, a line now and then in a log."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-Show = Callable[[dict[str, Any]], None]
-EVERY = 30.0  # seconds between two lines in a log
+ShowEpoch = Callable[[dict[str, Any]], None]  # takes an epoch's line of the record
+Update = Callable[[str, int, str], None]  # takes a bar's label, how much of it is done, and a text beside it
+LOG_EVERY = 30.0  # seconds between two lines in a log
 
 
 @contextmanager
-def epoch_bar(progress: bool | Show, label: str, epochs: int, *, done: int = 0) -> Iterator[Show]:
-    """What to call with each epoch's line: the caller's own function, a bar, a line now and then, or nothing."""
-    if not isinstance(progress, bool):
-        yield progress
-    elif not progress:
-        yield lambda line: None
-    elif not sys.stderr.isatty():
-        log = Log({label: epochs}, done={label: done})
-        yield lambda line: log.advance(label, line)
-    else:
-        with _bars() as display:
-            task = display.add_task(label, total=epochs, completed=done, last="")
-            yield lambda line: display.update(task, completed=line["epoch"], last=last_numbers(line))
+def bars(progress: bool, totals: Mapping[str, int], *, unit: str = "epochs", log_end: bool = False) -> Iterator[Update]:
+    """One bar per label, of its total; in a log, at most a line every half minute.
 
-
-@contextmanager
-def cell_bars(progress: bool, epochs: Mapping[str, int]) -> Iterator[Callable[[str, dict[str, Any]], None]]:
-    """One bar per label, of its ``epochs`` over all its seeds; safe to call from several threads."""
+    ``log_end`` adds a line when a label is done. The function may be called from several threads.
+    """
     if not progress:
-        yield lambda label, line: None
+        yield lambda label, done, text: None
     elif not sys.stderr.isatty():
-        yield Log(dict(epochs), say_done=True).advance
+        yield Log(totals, unit=unit, log_end=log_end).update
     else:
-        with _bars() as display:
-            tasks = {label: display.add_task(label, total=total, last="") for label, total in epochs.items()}
-            yield lambda label, line: display.update(tasks[label], advance=1, last=last_numbers(line))
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        label = TextColumn("{task.description}", markup=False)
+        text = TextColumn("{task.fields[text]}", markup=False)
+        columns = (label, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), text)
+        with Progress(*columns, console=Console(stderr=True)) as display:
+            tasks = {label: display.add_task(label, total=total, text="") for label, total in totals.items()}
+            yield lambda label, done, text: display.update(tasks[label], completed=done, text=text)
 
 
 @dataclass
 class Log:
-    """A line at most every half minute, and, where asked for, one when a label is done."""
+    """Lines for a log instead of bars."""
 
-    totals: dict[str, int]
-    done: dict[str, int] = field(default_factory=dict)
-    say_done: bool = False
-    every: float = EVERY
+    totals: Mapping[str, int]
+    unit: str = "epochs"
+    log_end: bool = False
+    every: float = LOG_EVERY
     _lock: Lock = field(default_factory=Lock)
-    _said: float = field(default_factory=time.monotonic)
+    _written: float = field(default_factory=time.monotonic)
 
-    def advance(self, label: str, line: dict[str, Any]) -> None:
+    def update(self, label: str, done: int, text: str) -> None:
         with self._lock:
-            self.done[label] = done = self.done.get(label, 0) + 1
-            finished = self.say_done and done == self.totals[label]
-            if finished or time.monotonic() - self._said >= self.every:
-                self._said = time.monotonic()
-                text = f"{label}: {done} of {self.totals[label]} epochs  {last_numbers(line)}".rstrip()
-                print(text, file=sys.stderr, flush=True)  # noqa: T201
-
-
-@dataclass
-class SweepBar:
-    """How far a sweep is: epochs done of all its cells, and the time left from what an epoch of each kind takes."""
-
-    todo: dict[str, int]  # kind of cell → epochs left
-    jobs: int
-    n_cells: int
-    show: Callable[[int, str], None] = lambda done, text: None  # epochs done, and a line about the rest
-    took: dict[str, tuple[int, float]] = field(default_factory=dict)  # kind → epochs, seconds
-    done: int = 0
-    finished: int = 0
-    failed: int = 0
-
-    def advance(self, kind: str, seconds: float, last: str) -> None:
-        """One epoch more."""
-        count, total = self.took.get(kind, (0, 0.0))
-        self.took[kind] = (count + 1, total + seconds)
-        self.todo[kind] -= 1
-        self.done += 1
-        self._show(last)
-
-    def take_back(self, kind: str, epochs: int) -> None:
-        """Epochs that were lost."""
-        self.todo[kind] += epochs
-        self.done -= epochs
-
-    def finish(self, *, failed: bool) -> None:
-        """One cell more."""
-        self.finished += 1
-        self.failed += failed
-        self._show("")
-
-    def seconds_left(self) -> float:
-        """An epoch of a kind not seen yet is taken to last as long as the mean of those seen."""
-        pace = {kind: seconds / count for kind, (count, seconds) in self.took.items()}
-        usual = sum(pace.values()) / len(pace) if pace else 0.0
-        return sum(epochs * pace.get(kind, usual) for kind, epochs in self.todo.items()) / self.jobs
-
-    def _show(self, last: str) -> None:
-        failed = f", {self.failed} failed" if self.failed else ""
-        parts = (
-            f"{self.finished} of {self.n_cells} cells{failed}",
-            f"about {_duration(self.seconds_left())} left",
-            last,
-        )
-        self.show(self.done, "  ".join(part for part in parts if part))
+            ended = self.log_end and done == self.totals[label]
+            if ended or time.monotonic() - self._written >= self.every:
+                self._written = time.monotonic()
+                line = f"{label}: {done} of {self.totals[label]} {self.unit}  {text}".rstrip()
+                print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
 @contextmanager
-def sweep_bar(progress: bool, epochs: Mapping[str, int], *, jobs: int, n_cells: int) -> Iterator[SweepBar]:
-    """One bar for a whole sweep; ``epochs`` says how many each kind of cell has before it."""
-    bar = SweepBar(dict(epochs), jobs, n_cells)
-    total = sum(epochs.values())
-    if not progress:
-        yield bar
-    elif not sys.stderr.isatty():
-        bar.show = Now(total).show
-        yield bar
-    else:
-        with _bars(timed=False) as display:
-            task = display.add_task("sweep", total=total, last="starting")
-            bar.show = lambda done, text: display.update(task, completed=done, last=text)
-            yield bar
+def epoch_bar(progress: bool | ShowEpoch, label: str, epochs: int, *, done: int = 0) -> Iterator[ShowEpoch]:
+    """What to call with each epoch's line of one run; a caller's function is passed on."""
+    if not isinstance(progress, bool):
+        yield progress
+        return
+    with bars(progress, {label: epochs}) as update:
+        update(label, done, "")
+        yield lambda line: update(label, line["epoch"], metrics_text(line))
+
+
+@contextmanager
+def run_bars(progress: bool, labels: Sequence[str], epochs: Sequence[int]) -> Iterator[Callable[[int, Any], None]]:
+    """One bar per label over all its runs; called with a run's position and its epoch's line."""
+    totals: Counter[str] = Counter()
+    for label, n_epochs in zip(labels, epochs, strict=True):
+        totals[label] += n_epochs
+    done, lock = [0] * len(labels), Lock()
+    with bars(progress, totals, log_end=True) as update:
+
+        def show(run: int, line: Mapping[str, Any]) -> None:
+            with lock:
+                done[run] = line["epoch"]
+                of_label = sum(n for label, n in zip(labels, done, strict=True) if label == labels[run])
+                update(labels[run], of_label, metrics_text(line))
+
+        yield show
 
 
 @dataclass
-class Now:
-    """A line in a log, at most every half minute and at the end."""
+class SweepProgress:
+    """Epochs done of all cells of a sweep, and the time left, from the mean epoch of each kind of cell."""
 
-    total: int
-    what: str = "epochs"
-    every: float = EVERY
-    _said: float = field(default_factory=time.monotonic)
+    kinds: Sequence[str]  # of each cell: epochs of one kind take about as long
+    epochs: Sequence[int]  # of each cell
+    jobs: int
+    update: Update = lambda label, done, text: None
+    _seconds: dict[str, list[float]] = field(default_factory=dict)  # kind → of each epoch
+    _lock: Lock = field(default_factory=Lock)
 
-    def show(self, done: int, text: str) -> None:
-        if time.monotonic() - self._said >= self.every:
-            self._said = time.monotonic()
-            print(f"{done} of {self.total} {self.what}, {text}", file=sys.stderr, flush=True)  # noqa: T201
+    def __post_init__(self) -> None:
+        self.done, self.n_finished, self.n_failed = [0] * len(self.kinds), 0, 0
+
+    def advance(self, cell: int, epoch: int, seconds: float, text: str = "") -> None:
+        """An epoch took so long; a cell that starts again begins with epoch 1 again."""
+        with self._lock:
+            self._seconds.setdefault(self.kinds[cell], []).append(seconds)
+            self.done[cell] = epoch
+            self._show(text)
+
+    def finish(self, cell: int, *, failed: bool) -> None:
+        with self._lock:
+            self.done[cell] = self.epochs[cell]
+            self.n_finished, self.n_failed = self.n_finished + 1, self.n_failed + failed
+            self._show("")
+
+    def seconds_left(self) -> float:
+        """A kind without an epoch so far is taken to be as fast as the mean of the others."""
+        pace = {kind: sum(seconds) / len(seconds) for kind, seconds in self._seconds.items()}
+        mean = sum(pace.values()) / len(pace) if pace else 0.0
+        cells = zip(self.kinds, self.epochs, self.done, strict=True)
+        return sum((n_epochs - done) * pace.get(kind, mean) for kind, n_epochs, done in cells) / self.jobs
+
+    def _show(self, text: str) -> None:
+        failed = f", {self.n_failed} failed" if self.n_failed else ""
+        cells = f"{self.n_finished} of {len(self.kinds)} cells{failed}"
+        left = f"about {_duration(self.seconds_left())} left"
+        self.update("sweep", sum(self.done), "  ".join(filter(None, (cells, left, text))))
 
 
 @dataclass
 class SearchBar:
-    """How far a search is: trials done, the one under way, and the best so far."""
+    """Trials done of a search, the one under way, and the best so far."""
 
-    n_trials: int
-    show: Callable[[int, str], None] = lambda done, text: None  # trials done, and a line about the rest
+    update: Update
     done: int = 0
     best: str = ""
 
-    def advance(self, label: str, line: dict[str, Any]) -> None:
-        """One epoch more of the trial under way."""
-        self._show(f"now {label}, epoch {line['epoch']}")
+    def advance(self, label: str, line: Mapping[str, Any]) -> None:
+        """An epoch of the trial under way."""
+        self.update("trials", self.done, f"{self.best}  now {label}, epoch {line['epoch']}".strip())
 
     def finish(self, n_done: int, best: str) -> None:
-        """One trial more."""
+        """A trial has ended."""
         self.done, self.best = n_done, best
-        self._show("")
-
-    def _show(self, now: str) -> None:
-        self.show(self.done, "  ".join(part for part in (self.best, now) if part))
+        self.update("trials", n_done, best)
 
 
 @contextmanager
 def search_bar(progress: bool, n_trials: int) -> Iterator[SearchBar]:
     """One bar over the trials of a search."""
-    bar = SearchBar(n_trials)
-    if not progress:
-        yield bar
-    elif not sys.stderr.isatty():
-        bar.show = Now(n_trials, what="trials").show
-        yield bar
-    else:
-        with _bars() as display:
-            task = display.add_task("trials", total=n_trials, last="")
-            bar.show = lambda done, text: display.update(task, completed=done, last=text)
-            yield bar
+    with bars(progress, {"trials": n_trials}, unit="trials") as update:
+        yield SearchBar(update)
 
 
 def _duration(seconds: float) -> str:
@@ -189,22 +160,7 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def last_numbers(line: dict[str, Any]) -> str:
-    """The numbers of an epoch a person would watch."""
+def metrics_text(line: Mapping[str, Any]) -> str:
+    """The metrics of an epoch that a person would watch."""
     shown = [key for key in line if key.startswith("ndcg@")] + ["tnr"]
     return "  ".join(f"{key} {line[key]:.4f}" for key in shown if key in line)
-
-
-def _bars(*, timed: bool = True) -> Any:
-    """A rich progress display on stderr, with the time left where the pace of one bar gives it."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        *([TimeRemainingColumn()] if timed else []),
-        TextColumn("{task.fields[last]}", markup=False),
-        console=Console(stderr=True),
-    )

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from bayesneg.progress import Log, cell_bars, epoch_bar, last_numbers
+from bayesneg.progress import Log, epoch_bar, metrics_text, run_bars
 
 LINE = {"epoch": 1, "ndcg@20": 0.25, "validation_ndcg@20": 0.2, "tnr": 0.9}
 
@@ -18,9 +18,9 @@ class Terminal(io.StringIO):
 
 
 def test_a_log_gets_one_line_when_a_sampler_is_done(capsys):
-    with cell_bars(True, {"RNS": 3, "BNS": 3}) as advance:
-        for label in ("RNS", "BNS", "RNS", "RNS"):
-            advance(label, LINE)
+    with run_bars(True, ["RNS", "BNS", "RNS"], [2, 3, 1]) as show:
+        for run, epoch in ((0, 1), (1, 1), (0, 2), (2, 1)):
+            show(run, {**LINE, "epoch": epoch})
     assert capsys.readouterr().err == "RNS: 3 of 3 epochs  ndcg@20 0.2500  tnr 0.9000\n"
 
 
@@ -32,9 +32,9 @@ def test_a_short_fit_leaves_no_line_in_a_log(capsys):
 
 
 def test_a_long_fit_leaves_a_line_now_and_then(capsys):
-    log = Log({"BNS": 9}, done={"BNS": 4}, every=0.0)
-    log.advance("BNS", LINE)
-    log.advance("BNS", {"epoch": 6})
+    log = Log({"BNS": 9}, every=0.0)
+    log.update("BNS", 5, metrics_text(LINE))
+    log.update("BNS", 6, "")
     assert capsys.readouterr().err.splitlines() == [
         "BNS: 5 of 9 epochs  ndcg@20 0.2500  tnr 0.9000",
         "BNS: 6 of 9 epochs",
@@ -45,8 +45,8 @@ def test_quiet_is_quiet(capsys, monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     with epoch_bar(False, "BNS", 1) as show:
         show(LINE)
-    with cell_bars(False, {"BNS": 1}) as advance:
-        advance("BNS", LINE)
+    with run_bars(False, ["BNS"], [1]) as show_run:
+        show_run(0, LINE)
     assert sys.stderr.getvalue() == ""
 
 
@@ -70,5 +70,5 @@ def test_ones_own_function_gets_every_line():
 
 
 def test_the_numbers_watched_are_test_ndcg_and_tnr():
-    assert last_numbers(LINE) == "ndcg@20 0.2500  tnr 0.9000"
-    assert last_numbers({"epoch": 1}) == ""
+    assert metrics_text(LINE) == "ndcg@20 0.2500  tnr 0.9000"
+    assert metrics_text({"epoch": 1}) == ""

@@ -52,23 +52,23 @@ def test_one_epoch_keeps_its_numbers():
 
 def test_broken_lines_do_not_count_and_the_later_of_two_does(tmp_path: Path):
     path = tmp_path / "records.jsonl"
-    first, second = (Entry("k", {"try": number}, RECORD).to_line() for number in (1, 2))
-    path.write_text(first[: len(first) // 2])
+    first, second = (Entry("k", {"try": number}, RECORD) for number in (1, 2))
+    path.write_text(first.to_line()[:100])
     assert ledger.read(path) == {}
-    ledger.append(path, first)
+    ledger.Writer(path).add(first)
     assert ledger.read(path)["k"].cell == {"try": 1}
-    ledger.append(path, second)
+    ledger.Writer(path).add(second)
     assert ledger.read([path, tmp_path / "missing.jsonl"])["k"].cell == {"try": 2}
     assert path.read_text().count("\n") == 3
 
 
 def test_a_line_cut_inside_a_letter_does_not_count_and_the_others_do(tmp_path: Path):
     path = tmp_path / "records.jsonl"
-    whole = Entry("k", {"label": "λ = 5\u2028"}, RECORD).to_line()
+    whole = Entry("k", {"label": "λ = 5\u2028"}, RECORD)
     cut = Entry("other", {"label": "λ"}, RECORD).to_line().encode()
-    ledger.append(path, whole)
+    ledger.Writer(path).add(whole)
     with path.open("ab") as file:
         file.write(cut[: cut.index("λ".encode()) + 1])
     assert ledger.read(path)["k"].cell == {"label": "λ = 5\u2028"}
-    ledger.append(path, Entry("last", {}, RECORD).to_line())
+    ledger.Writer(path).add(Entry("last", {}, RECORD))
     assert list(ledger.read(path)) == ["k", "last"]

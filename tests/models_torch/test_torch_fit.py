@@ -243,10 +243,10 @@ def test_asking_for_a_gpu_that_is_not_there_is_refused(split, tmp_path):
 
 
 def test_on_a_gpu_runs_are_trained_one_at_a_time(split, monkeypatch):
-    from bayesneg.experiments.threads import runs_at_once
+    from bayesneg.experiments.runner import runs_at_once
 
     monkeypatch.setattr("bayesneg.models.torch.device.pick_device", lambda name: torch.device("cuda"))
-    assert runs_at_once(bn.LightGCN(), None) == 1
+    assert runs_at_once([bn.LightGCN()], None) == 1
     with pytest.raises(InputError, match="jobs must be 1 on a GPU"):
         bn.compare(bn.LightGCN(), split, {"RNS": bn.RNS()}, seeds=1, epochs=1, jobs=2)
 

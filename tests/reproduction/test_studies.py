@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bayesneg.evaluation.score_densities import DENSITIES
 from bayesneg.evaluation.statistics import Estimate, estimate, holm
 from bayesneg.experiments.recipe import Row
-from bayesneg.experiments.watching import DENSITIES
 from bayesneg.reproduction import document, findings, latex, markdown, sheet
 from bayesneg.reproduction.pairwise import pairwise_tests
 from bayesneg.reproduction.published import METRICS, published

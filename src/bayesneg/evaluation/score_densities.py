@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 if TYPE_CHECKING:
     from bayesneg.data.splits import Split
-    from bayesneg.interfaces import Scorer
+    from bayesneg.interfaces import NegativeSampler, Sampled, Scorer
 
 SCORES_AT_ONCE: Final = 1 << 21
+DENSITIES: Final = "densities"  # the key of an epoch's line that holds them
+
+
+@dataclass(frozen=True)
+class ScoreDensities:
+    """An :class:`~bayesneg.interfaces.Observer` that records the densities of scores after some epochs."""
+
+    split: Split
+    epochs: tuple[int, ...]
+
+    def see(self, sampled: Sampled) -> None:
+        return
+
+    def end_epoch(self, epoch: int, sampler: NegativeSampler, scorer: Scorer) -> dict[str, Any]:
+        return {DENSITIES: score_densities(scorer, self.split)} if epoch in self.epochs else {}
 
 
 def score_densities(scorer: Scorer, split: Split, *, bins: int = 60) -> dict[str, Any]:

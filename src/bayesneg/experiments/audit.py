@@ -7,24 +7,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
 from bayesneg.checks import number, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.data.splits import split as split_data
-from bayesneg.errors import BayesnegError, InputError
+from bayesneg.errors import InputError
 from bayesneg.evaluation.calibration import EDGES
 from bayesneg.evaluation.picks import RELIABILITY, PickObserver
 from bayesneg.experiments.contenders import Samplers, named_models, named_samplers
-from bayesneg.experiments.threads import chosen_seeds, in_threads, runs_at_once
+from bayesneg.experiments.runner import chosen_seeds, naming, run_all, runs_at_once
 from bayesneg.interfaces import Model, NegativeSampler
-from bayesneg.progress import cell_bars
+from bayesneg.progress import ShowEpoch, run_bars
 from bayesneg.runs import ledger
 from bayesneg.runs.record import RunRecord, as_before, describe, jsonable
 from bayesneg.training import fit
@@ -161,31 +160,25 @@ def audit(
     (built,) = models.values()
     for name, count in (("epochs", epochs), ("probes", probes), ("jobs", 1 if jobs is None else jobs)):
         whole(name, count)
-    seeds, at_once = chosen_seeds(seeds), runs_at_once(built, jobs)
+    seeds, at_once = chosen_seeds(seeds), runs_at_once([built], jobs)
     splits = {split.train.name: split} if isinstance(split, Split) else dict(split)
-    place = None if out is None else Path(out)
-    kept = {} if place is None else _kept(place, resume)
+    path = None if out is None else Path(out)
+    kept = {} if path is None else _kept(path, resume)
     contenders = [(name, part, label, make(part)) for name, part in splits.items() for label, make in made.items()]
-    cells = [_Cell(*each, seed) for each in contenders for seed in seeds]
-    keys = _keys(cells, built, epochs, probes)
-    stop, lock = Event(), Lock()
-    with cell_bars(progress, dict.fromkeys(made, len(splits) * len(seeds) * epochs)) as advance:
+    runs = [_AuditRun(*each, seed) for each in contenders for seed in seeds]
+    keys = _keys(runs, built, epochs, probes)
+    writer = None if path is None else ledger.Writer(path)
 
-        def one(cell: _Cell) -> RunRecord:
-            key = keys[cell]
-            if key in kept:
-                for line in kept[key].record.epochs:
-                    advance(cell.label, dict(line))
-                return replace(kept[key].record, dataset=cell.name)
-            record = cell.run(built, epochs, probes, partial(_show, advance, stop, cell.label))
-            if place is None:
-                return record
-            written = ledger.Entry(key, cell.facts(), record).to_line()
-            with lock:
-                ledger.append(place, written)
-            return ledger.Entry.from_line(written).record  # as it will be read when the audit goes on
+    def one(run: _AuditRun, show: ShowEpoch) -> RunRecord:
+        key = keys[run]
+        if key in kept:
+            show(dict(kept[key].record.epochs[-1]))
+            return replace(kept[key].record, dataset=run.name)
+        record = run.train(built, epochs, probes, show)
+        return record if writer is None else writer.add(ledger.Entry(key, run.facts(), record)).record
 
-        return Audit(in_threads([partial(one, cell) for cell in cells], at_once, stop))
+    with run_bars(progress, [run.label for run in runs], [epochs] * len(runs)) as show:
+        return Audit(run_all([partial(one, run) for run in runs], jobs=at_once, show=show))
 
 
 def _check_splits(split: object) -> None:
@@ -212,25 +205,19 @@ def _kept(place: Path, resume: bool) -> dict[str, ledger.Entry]:
     return kept
 
 
-def _keys(cells: Sequence[_Cell], model: Model, epochs: int, probes: int) -> dict[_Cell, str]:
-    """The key of each cell; two that could not be told apart in the file are refused."""
-    keys = {cell: cell.key(model, epochs, probes) for cell in cells}
-    of_key: dict[str, _Cell] = {}
-    for cell, key in keys.items():
-        other = of_key.setdefault(key, cell)
-        if other is not cell:
-            raise InputError(f"the splits {other.name!r} and {cell.name!r} are the same; give each once")
+def _keys(runs: Sequence[_AuditRun], model: Model, epochs: int, probes: int) -> dict[_AuditRun, str]:
+    """The key of each run; two that the file could not distinguish are refused."""
+    keys = {run: run.key(model, epochs, probes) for run in runs}
+    of_key: dict[str, _AuditRun] = {}
+    for run, key in keys.items():
+        other = of_key.setdefault(key, run)
+        if other is not run:
+            raise InputError(f"the splits {other.name!r} and {run.name!r} are the same; give each once")
     return keys
 
 
-def _show(advance: Callable[[str, dict[str, Any]], None], stop: Event, label: str, line: dict[str, Any]) -> None:
-    advance(label, line)
-    if stop.is_set():
-        raise KeyboardInterrupt
-
-
 @dataclass(frozen=True, eq=False)
-class _Cell:
+class _AuditRun:
     """One sampler with one seed on one split."""
 
     name: str
@@ -248,10 +235,10 @@ class _Cell:
         own = [self.split.fingerprint, as_before(describe(model)), self.label, sampler, epochs, self.seed, probes]
         return hashlib.sha256(json.dumps(jsonable(own), sort_keys=True).encode()).hexdigest()[:16]
 
-    def run(self, model: Model, epochs: int, probes: int, show: Callable[[dict[str, Any]], None]) -> RunRecord:
+    def train(self, model: Model, epochs: int, probes: int, show: ShowEpoch) -> RunRecord:
         observer = PickObserver(self.split, seed=self.seed, probes=probes)
-        try:
-            run = fit(
+        with naming(self.label, self.seed):
+            record = fit(
                 model,
                 self.split,
                 self.sampler,
@@ -262,11 +249,7 @@ class _Cell:
                 label=self.label,
                 progress=show,
                 observer=observer,
-            )
-        except BayesnegError as error:
-            error.args = (f"{self.label}, seed {self.seed}: {error}",)
-            raise
-        record = run.record
+            ).record
         n_users = int((self.split.test.counts > 0).sum())
         facts = {**record.data, "n_users_with_hidden": n_users, "probes": probes}
         return replace(record, dataset=self.name, data=facts, epochs=[self._with_rates(line) for line in record.epochs])

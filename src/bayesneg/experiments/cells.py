@@ -5,16 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from bayesneg.config.build import build_sampler
 from bayesneg.config.registry import MODELS
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
-from bayesneg.experiments.watching import Watched
-from bayesneg.interfaces import RuleSampler
-from bayesneg.runs.record import RunRecord, describe
+from bayesneg.evaluation.score_densities import ScoreDensities
+from bayesneg.runs.record import RunRecord
 from bayesneg.training import fit
 
 Blind = Literal[
@@ -66,23 +65,16 @@ def run_cell(cell: Cell, split: Split, *, progress: Callable[[dict[str, Any]], N
     if split.fingerprint != cell.fingerprint:
         raise InputError(f"{cell}: the data is not what the cell was planned for; plan the sweep again")
     sampler = build_sampler(cell.sampler, cell.sampler_settings, split) if cell.sampler else None
-    watched = Watched(sampler, split, cell.densities) if cell.densities and isinstance(sampler, RuleSampler) else None
-    run = fit(
+    observed = cell.densities and sampler is not None
+    return fit(
         MODELS[cell.model](**cell.model_settings),
         split,
-        watched or sampler,
+        sampler,
         epochs=cell.epochs,
         seed=cell.seed,
         select="best" if cell.view == "best" else "last",
         evaluate_every=cell.evaluate_every,
         label=cell.label,
         progress=progress,
-    )
-    if watched is None or sampler is None:
-        return run.record
-    return replace(
-        run.record,
-        sampler=type(sampler).__name__.lower(),
-        spec={**run.record.spec, "sampler": describe(sampler.resolved(split.train))},
-        epochs=watched.added_to(run.record.epochs),
-    )
+        observer=ScoreDensities(split, cell.densities) if observed else None,
+    ).record

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from threading import Event
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
+from bayesneg.checks import whole
 from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.experiments.contenders import (
@@ -20,10 +20,10 @@ from bayesneg.experiments.contenders import (
     named_models,
     named_samplers,
 )
-from bayesneg.experiments.threads import chosen_seeds, in_threads, runs_at_once
+from bayesneg.experiments.runner import chosen_seeds, naming, run_all, runs_at_once
 from bayesneg.interfaces import Model, NegativeSampler
 from bayesneg.models.baseline import Baseline
-from bayesneg.progress import cell_bars
+from bayesneg.progress import ShowEpoch, run_bars
 from bayesneg.runs import folder as files
 from bayesneg.runs.record import RunRecord
 from bayesneg.training import begun_record, check_resumable, fit
@@ -79,77 +79,41 @@ def compare(
     models = named_models(model)
     contenders = _contenders(models, named_samplers(samplers), named_baselines(baselines or ()), split)
     for name, count in (("epochs", epochs), ("evaluate_every", evaluate_every), ("jobs", 1 if jobs is None else jobs)):
-        if count < 1:
-            raise InputError(f"{name} must be at least 1, got {count}")
-    at_once = min(runs_at_once(each, jobs) for each in models.values())
-    cells = [(label, *what, seed, _cell(out, label, seed)) for label, what in contenders.items() for seed in chosen]
-    folders = [folder for *_, folder in cells if folder is not None]
-    _check_places(folders, resume)
-    for label, own, sampler, seed, folder in cells:
-        if folder is not None and files.holds_run(folder):
-            begun = begun_record(
-                own, split, sampler, seed=seed, select=select, evaluate_every=evaluate_every, label=label
-            )
-            check_resumable(folder, begun, epochs)
+        whole(name, count)
+    at_once = runs_at_once(models.values(), jobs)
+    runs = [
+        _Run(label, *what, seed, _folder(out, label, seed)) for label, what in contenders.items() for seed in chosen
+    ]
+    folders = [run.folder for run in runs if run.folder is not None]
+    _check_folders(folders, resume)
+    how: dict[str, Any] = {"select": select, "evaluate_every": evaluate_every}
+    for run in runs:
+        if run.folder is not None and files.holds_run(run.folder):
+            begun = begun_record(run.model, split, run.sampler, seed=run.seed, label=run.label, **how)
+            check_resumable(run.folder, begun, epochs)
     new = [folder for folder in folders if not files.holds_run(folder)]
-    stop = Event()
-    n_epochs = {label: len(chosen) * (1 if sampler is None else epochs) for label, (_, sampler) in contenders.items()}
-    with cell_bars(progress, n_epochs) as advance:
-        one = partial(
-            _one,
-            split=split,
-            epochs=epochs,
-            select=select,
-            evaluate_every=evaluate_every,
-            resume=resume,
-            advance=advance,
-            stop=stop,
-        )
+
+    def one(run: _Run, show: ShowEpoch) -> RunRecord:
+        resumed = resume and run.folder is not None
+        own: dict[str, Any] = {"seed": run.seed, "label": run.label, "out": run.folder, "resume": resumed, **how}
+        with naming(run.label, run.seed):
+            return fit(run.model, split, run.sampler, epochs=epochs, progress=show, **own).record
+
+    n_epochs = [1 if run.sampler is None else epochs for run in runs]
+    with run_bars(progress, [run.label for run in runs], n_epochs) as show:
         try:
-            return in_threads([partial(one, *cell) for cell in cells], at_once, stop)
+            return run_all([partial(one, run) for run in runs], jobs=at_once, show=show)
         except BayesnegError:
             _remove_unfinished(new)
             raise
 
 
-def _one(
-    label: str,
-    model: Model,
-    sampler: NegativeSampler | None,
-    seed: int,
-    out: Path | None,
-    *,
-    split: Split,
-    epochs: int,
-    select: Literal["last", "best"] | None,
-    evaluate_every: int,
-    resume: bool,
-    advance: Callable[[str, dict[str, Any]], None],
-    stop: Event,
-) -> RunRecord:
-    def show(line: dict[str, Any]) -> None:
-        advance(label, line)
-        if stop.is_set():
-            raise KeyboardInterrupt  # between two epochs, so that the checkpoint is whole
-
-    try:
-        run = fit(
-            model,
-            split,
-            sampler,
-            epochs=epochs,
-            seed=seed,
-            select=select,
-            evaluate_every=evaluate_every,
-            label=label,
-            out=out,
-            resume=resume and out is not None,
-            progress=show,
-        )
-    except BayesnegError as error:
-        error.args = (f"{label}, seed {seed}: {error}",)
-        raise
-    return run.record
+class _Run(NamedTuple):
+    label: str
+    model: Model
+    sampler: NegativeSampler | None  # None: the model is a baseline
+    seed: int
+    folder: Path | None
 
 
 def _contenders(
@@ -170,20 +134,20 @@ def _contenders(
     return found | {label: (baseline, None) for label, baseline in baselines.items()}
 
 
-def _cell(out: str | Path | None, label: str, seed: int) -> Path | None:
+def _folder(out: str | Path | None, label: str, seed: int) -> Path | None:
     if out is None:
         return None
     slug = re.sub(r"[^\w.=-]+", "-", label.lower()).strip("-")
     return Path(out) / f"{slug}-seed{seed}"
 
 
-def _check_places(folders: Sequence[Path], resume: bool) -> None:
-    """Nothing is trained before it is sure that every cell has a place of its own to go."""
+def _check_folders(folders: Sequence[Path], resume: bool) -> None:
+    """Before any training: each run has a folder of its own."""
     for parent in {folder.parent for folder in folders}:
         if files.holds_run(parent):
             raise InputError(f"{parent} already holds a run; choose another --out")
-    for place, folder in enumerate(folders):
-        if folder in folders[:place]:
+    for position, folder in enumerate(folders):
+        if folder in folders[:position]:
             raise InputError(f"two samplers or seeds would both be recorded in {folder}; give them other labels")
         if files.holds_run(folder):
             if not resume:

@@ -1,4 +1,4 @@
-"""The splits that cells are judged on, by dataset and view: read from where the data lies, or from plain arrays.
+"""The splits that cells are judged on, by dataset and view.
 
 ML-100K is the split that the paper's authors published, where the data folder has it, Gowalla and Yelp2018 are the
 splits their files come in; everything else is a random 80/20 split of seed 0. The view ``best`` moves a tenth of the
@@ -12,10 +12,10 @@ with half of its training part, drawn at random. ``ml-100k#1`` to ``ml-100k#5`` 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 import numpy as np
 
@@ -35,11 +35,17 @@ AUTHORS_SPLIT: Final = "bns-100k-split"  # folder of the authors' files, beside 
 
 @dataclass(frozen=True)
 class Source:
-    """Where splits come from: a data folder, or a file of arrays; each is read once."""
+    """Where splits come from; each is read once. A copy, in another process say, reads them again."""
 
     data_dir: Path | None = None
-    arrays: Path | None = None
-    _known: dict[tuple[str, View], Split] = field(default_factory=dict, repr=False)
+    _known: dict[tuple[str, View], Split] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_known": {}}
+
+    def read(self, dataset: str) -> Split:
+        """The split that a dataset's name stands for."""
+        return _read(dataset, self.data_dir)
 
     def split(self, dataset: str, view: View) -> Split:
         if (dataset, view) not in self._known:
@@ -59,7 +65,7 @@ class Source:
         if other is not None and not Path(dataset).exists():
             whole, number = self.split(other[1], "last"), int(other[3])
             return thinned(whole, number / 100) if other[2] == "@" else folded(whole, number)
-        return _read(dataset, self.data_dir) if self.arrays is None else _from_arrays(self.arrays, dataset)
+        return self.read(dataset)
 
 
 def blind(split: Split) -> Split:
@@ -134,39 +140,3 @@ def _read(dataset: str, data_dir: Path | None) -> Split:
         train, test, users = (authors / name for name in ("100k_train.csv", "100k_test.csv", "mapping_users.csv"))
         return read_split(train, test, user_file=users, name=dataset)
     return split(load(dataset, data_dir=data_dir), test=TEST_SHARE, seed=0)
-
-
-def pack(source: Source, datasets: Iterable[str], path: Path) -> None:
-    """Write the splits as arrays, for a machine that cannot read tables; fingerprints stay the same."""
-    stored: dict[str, np.ndarray] = {}
-    for dataset in datasets:
-        parts = source.split(dataset, "last")
-        own = {
-            "train": np.stack((parts.train.users, parts.train.indices)),
-            "test": np.stack((parts.test.users, parts.test.indices)),
-            "user_ids": _plain(parts.train.user_ids),
-            "item_ids": _plain(parts.train.item_ids),
-            "how": np.array(parts.how),
-            **{f"column.{name}": values.astype(str) for name, values in parts.train.user_columns.items()},
-        }
-        stored |= {f"{dataset}/{name}": array for name, array in own.items()}
-    np.savez_compressed(path, **stored)  # type: ignore[arg-type]
-
-
-def _from_arrays(path: Path, dataset: str) -> Split:
-    with np.load(path, allow_pickle=False) as stored:
-        own = {name.removeprefix(f"{dataset}/"): stored[name] for name in stored if name.startswith(f"{dataset}/")}
-    if not own:
-        raise InputError(f"{path} holds no dataset {dataset}; pack it there")
-    columns = {name.removeprefix("column."): own[name] for name in own if name.startswith("column.")}
-
-    def part(pairs: np.ndarray) -> Interactions:
-        ids = {"user_ids": own["user_ids"], "item_ids": own["item_ids"], "user_columns": columns}
-        return Interactions.from_numbers(pairs[0], pairs[1], **ids, name=dataset)
-
-    return Split(train=part(own["train"]), test=part(own["test"]), how=str(own["how"]))
-
-
-def _plain(ids: np.ndarray) -> np.ndarray:
-    """Identifiers without Python objects; a fingerprint looks at their text alone."""
-    return ids.astype(str) if ids.dtype == object else ids

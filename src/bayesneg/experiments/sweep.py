@@ -1,45 +1,24 @@
-"""Many cells in processes of their own: finished ones are kept as they come, a lost worker costs its cell a second try.
-
-Only this process writes the ledger. Workers are fresh interpreters that compute with one thread each, so that the
-numbers and the load of the machine do not depend on how many there are.
-"""
+"""Many cells in worker processes: finished ones are kept in a ledger as they come, failed ones are reported."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import time
-from collections import Counter, deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
-from queue import Queue
-from threading import Thread
-from typing import Any, Final
+from typing import Any
 
-from bayesneg.errors import BayesnegError, InputError
-from bayesneg.experiments.cells import Cell
+from bayesneg.checks import whole
+from bayesneg.errors import BayesnegError
+from bayesneg.experiments.cells import Cell, run_cell
 from bayesneg.experiments.datasets import Source
-from bayesneg.progress import sweep_bar
+from bayesneg.experiments.runner import run_all
+from bayesneg.experiments.workers import workers
+from bayesneg.progress import ShowEpoch, SweepProgress, bars, metrics_text
 from bayesneg.runs import ledger
-
-ONE_THREAD: Final = dict.fromkeys(
-    (
-        "OMP_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "VECLIB_MAXIMUM_THREADS",
-        "NUMBA_NUM_THREADS",
-        "POLARS_MAX_THREADS",
-    ),
-    "1",
-)
-TRIES: Final = 2  # of a cell whose worker was lost
-STARTS: Final = 4  # of workers in a row that were lost before they were ready
-PATIENCE: Final = 5.0  # seconds a worker has to end when asked to
+from bayesneg.runs.record import RunRecord
 
 
 @dataclass(frozen=True)
@@ -62,202 +41,68 @@ def sweep(
     resume: bool = True,
     progress: bool = True,
 ) -> list[Failure]:
-    """Run every cell that the ledger at ``path`` does not hold yet; what could not be run is returned, not raised.
+    """Run every cell that the ledger at ``path`` does not hold yet.
 
     Args:
         cells: run in this order; of two with the same key one is run.
-        path: the ledger; the folder is made if it is missing.
-        source: where the splits come from.
-        jobs: processes at a time; never changes a number but the seconds.
+        path: the ledger; its folder is made if it is missing.
+        source: where the splits come from; worker processes get a copy.
+        jobs: worker processes. Results do not depend on it.
         resume: keep finished cells; otherwise every cell is run again, and its later line counts.
-        progress: one bar over all cells, with the time left.
+        progress: show one bar over all cells, with the time left.
+
+    Returns:
+        The cells that could not be finished; nothing is raised for them.
     """
-    if jobs < 1:
-        raise InputError(f"jobs must be at least 1, got {jobs}")
+    whole("jobs", jobs)
     path.parent.mkdir(parents=True, exist_ok=True)
     known = ledger.read(path) if resume else {}
     todo = [cell for cell in {cell.key: cell for cell in cells}.values() if cell.key not in known]
     if not todo:
         return []
-    kinds: Counter[str] = Counter()
-    for cell in todo:
-        kinds[_kind(cell)] += cell.epochs
-    with sweep_bar(progress, kinds, jobs=jobs, n_cells=len(todo)) as bar, _workers(source) as crew:
-        return _Sweep(deque(todo), path, crew, bar).run(min(jobs, len(todo)))
+    writer = ledger.Writer(path)
+    failures: list[Failure] = []
+    kinds, epochs = [f"{cell.dataset} {cell.model} {cell.label}" for cell in todo], [cell.epochs for cell in todo]
+    with workers() as crew, bars(progress, {"sweep": sum(epochs)}) as update:
+        state = SweepProgress(kinds, epochs, jobs, update)
 
-
-def _kind(cell: Cell) -> str:
-    """Cells whose epochs take about as long."""
-    return f"{cell.dataset} {cell.model} {cell.label}"
-
-
-@dataclass
-class _Sweep:
-    """Where a sweep stands."""
-
-    todo: deque[Cell]
-    path: Path
-    crew: _Crew
-    bar: Any
-    tries: Counter[str] = field(default_factory=Counter)
-    lost_starts: list[int] = field(default_factory=list)  # exit codes since a worker was last ready
-    has_begun: bool = False  # a worker was ready once
-    failures: list[Failure] = field(default_factory=list)
-
-    def run(self, jobs: int) -> list[Failure]:
-        for _ in range(jobs):
-            self.crew.hire()
-        while self.crew.workers:
-            worker, said = self.crew.answers.get()
-            if said is None:
-                self._lost(worker)
-            elif "epoch" in said and worker.cell is not None:
-                self.bar.advance(_kind(worker.cell), worker.lap(), f"{worker.cell.label} {said['last']}")
-            else:
-                self._ended(worker, said)
-        if self.todo:
-            self._abandon()
-        return self.failures
-
-    def _abandon(self) -> None:
-        """No worker starts any more: what is left is reported, or, if none ever did, what is wrong is raised."""
-        n_lost, code = len(self.lost_starts), self.lost_starts[-1]
-        why = f"{n_lost} worker processes in a row ended before they were ready (exit code {code})"
-        if not self.has_begun:
-            raise BayesnegError(why)
-        self.failures += [Failure(cell, why) for cell in self.todo]
-        for _ in self.todo:
-            self.bar.finish(failed=True)
-
-    def _ended(self, worker: _Worker, said: dict[str, Any]) -> None:
-        """The worker is free: keep what it answered and give it the next cell, or let it go."""
-        if "ready" in said:
-            self.lost_starts, self.has_begun = [], True
-        elif "done" in said:
-            ledger.append(self.path, said["done"])
-            self.bar.finish(failed=False)
-        elif "failed" in said and worker.cell is not None:
-            self.failures.append(Failure(worker.cell, said["failed"]))
-            self.bar.finish(failed=True)
-        if self.todo:
-            worker.give(self.todo.popleft())
-        else:
-            self.crew.dismiss(worker)
-
-    def _lost(self, worker: _Worker) -> None:
-        """A worker ended: if it was killed, another takes its place, and its cell is tried once more."""
-        self.crew.forget(worker)
-        if worker.cell is not None:
-            self._take_back(worker, worker.cell)
-        elif worker.ready:
-            return  # there was nothing more to do for it
-        else:
-            self.lost_starts.append(worker.process.returncode)
-        if self.todo and len(self.lost_starts) < STARTS:
-            self.crew.hire()
-
-    def _take_back(self, worker: _Worker, cell: Cell) -> None:
-        """The cell goes back to the head of the queue, once."""
-        self.tries[cell.key] += 1
-        self.bar.take_back(_kind(cell), worker.n_epochs)
-        if self.tries[cell.key] < TRIES:
-            self.todo.appendleft(cell)
-        else:
-            why = f"its worker was lost {TRIES} times (exit code {worker.process.returncode}); is memory short?"
-            self.failures.append(Failure(cell, why))
-            self.bar.finish(failed=True)
-
-
-@dataclass(eq=False)
-class _Worker:
-    """One process, the cell it is at, and how far it is."""
-
-    process: subprocess.Popen[str]
-    ready: bool = False
-    cell: Cell | None = None
-    n_epochs: int = 0
-    since: float = 0.0
-
-    def give(self, cell: Cell) -> None:
-        self.cell, self.n_epochs, self.since = cell, 0, time.monotonic()
-        assert self.process.stdin is not None
-        with suppress(BrokenPipeError):  # it is gone already; its silence will say so
-            self.process.stdin.write(json.dumps(cell.to_dict()) + "\n")
-            self.process.stdin.flush()
-
-    def hang_up(self) -> None:
-        assert self.process.stdin is not None
-        with suppress(BrokenPipeError):
-            self.process.stdin.close()
-
-    def lap(self) -> float:
-        """Seconds since the last epoch."""
-        now = time.monotonic()
-        taken, self.since = now - self.since, now
-        self.n_epochs += 1
-        return taken
-
-
-@dataclass
-class _Crew:
-    """The workers, and everything they say in one queue; None is what a worker says last."""
-
-    source: Source
-    workers: list[_Worker] = field(default_factory=list)
-    answers: Queue[tuple[_Worker, dict[str, Any] | None]] = field(default_factory=Queue)
-
-    def hire(self) -> None:
-        where = {"--data": self.source.data_dir, "--arrays": self.source.arrays}
-        options = [part for name, path in where.items() if path is not None for part in (name, str(path))]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "bayesneg.experiments.worker", *options],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            env={**os.environ, **ONE_THREAD},
-            start_new_session=True,  # a terminal's Ctrl-C is for this process, which then stops its workers
-        )
-        worker = _Worker(process)
-        self.workers.append(worker)
-        Thread(target=self._listen, args=(worker,), daemon=True).start()
-
-    def _listen(self, worker: _Worker) -> None:
-        assert worker.process.stdout is not None
-        with worker.process.stdout as lines:
-            for line in lines:
-                with suppress(ValueError):  # killed in the middle of a line
-                    said = json.loads(line)
-                    worker.ready = True
-                    self.answers.put((worker, said))
-        worker.process.wait()
-        self.answers.put((worker, None))
-
-    def dismiss(self, worker: _Worker) -> None:
-        """It ends by itself when there is nothing more to read."""
-        worker.cell = None
-        worker.hang_up()
-
-    def forget(self, worker: _Worker) -> None:
-        self.workers.remove(worker)
-        worker.hang_up()
-
-    def stop(self) -> None:
-        for worker in self.workers:
-            worker.process.terminate()
-        for worker in self.workers:
-            worker.hang_up()
+        def one(position: int, show: ShowEpoch) -> None:
+            cell = todo[position]
+            since[position] = time.monotonic()
             try:
-                worker.process.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                worker.process.kill()
+                found = crew.run(partial(_outcome, cell, source), show)
+            except BayesnegError as error:
+                found = str(error)
+            if isinstance(found, str):
+                failures.append(Failure(cell, found))
+            else:
+                writer.add(ledger.Entry(cell.key, cell.to_dict(), found))
+            state.finish(position, failed=isinstance(found, str))
+
+        def show(position: int, line: dict[str, Any]) -> None:
+            now = time.monotonic()
+            text = f"{todo[position].label} {metrics_text(line)}"
+            state.advance(position, line["epoch"], now - since[position], text)
+            since[position] = now
+
+        since = [0.0] * len(todo)
+        tasks = [partial(one, position) for position in range(len(todo))]
+        run_all(tasks, jobs=min(jobs, len(todo)), show=show, on_stop=crew.close)
+    return failures
 
 
-@contextmanager
-def _workers(source: Source) -> Iterator[_Crew]:
-    """A crew that is gone when the sweep ends, however it ends."""
-    crew = _Crew(source)
+def _outcome(cell: Cell, source: Source, show: ShowEpoch) -> RunRecord | str:
+    """In a worker process: the record of a cell, or why there is none."""
     try:
-        yield crew
-    finally:
-        crew.stop()
+        return run_cell(cell, _of_process(source).split(cell.dataset, cell.view), progress=show)
+    except BayesnegError as error:
+        return str(error)
+    except Exception as error:
+        traceback.print_exc()
+        return f"{type(error).__name__}: {error}"
+
+
+@lru_cache(maxsize=1)
+def _of_process(source: Source) -> Source:
+    """The first of equal sources, which keeps the splits it has read."""
+    return source

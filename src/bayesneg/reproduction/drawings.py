@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bayesneg.errors import InputError
-from bayesneg.experiments.watching import DENSITIES
+from bayesneg.evaluation.score_densities import DENSITIES
 from bayesneg.kernels.reference.formulas import unbias
 from bayesneg.report.names import metric_name
 from bayesneg.reproduction import theory

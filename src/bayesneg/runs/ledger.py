@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 import numpy as np
@@ -53,13 +54,22 @@ def read(paths: Path | Iterable[Path]) -> dict[str, Entry]:
     return found
 
 
-def append(path: Path, line: str) -> None:
-    """Add a line; after one that was left unfinished, on a line of its own."""
-    with path.open("a+b") as file:
-        if file.tell() > 0:
-            file.seek(-1, 2)
-            line = line if file.read(1) == b"\n" else f"\n{line}"
-        file.write(line.encode())
+class Writer:
+    """Adds entries to a file, from several threads."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._lock = path, Lock()
+
+    def add(self, entry: Entry) -> Entry:
+        """Write the entry as a line, and return it as it will be read."""
+        line = entry.to_line()
+        with self._lock, self._path.open("a+b") as file:
+            if file.tell() > 0:
+                file.seek(-1, 2)
+                if file.read(1) != b"\n":  # a killed process left half a line
+                    file.write(b"\n")
+            file.write(line.encode())
+        return Entry.from_line(line)
 
 
 def _packed(record: RunRecord) -> dict[str, Any]:
