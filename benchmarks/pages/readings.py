@@ -8,11 +8,13 @@ from typing import Final
 
 from bayesneg.report.names import counted
 from bayesneg.reproduction.studies import NEAR, Line, Study
-from bayesneg.runs.record import comparable
 
 ENOUGH: Final = 3  # seeds of a reading that counts
 
 Tried = Mapping[tuple[str, str, str], list[Line]]  # published row, dataset and model → the readings measured of it
+
+PARTS: Final = ("model", "sampler")
+OPTIONAL: Final = (("ensemble_size", 1), ("members", 1))
 
 
 def tried(studies: Iterable[Study]) -> Tried:
@@ -66,6 +68,6 @@ def _few(line: Line) -> str:
 
 
 def _settings(line: Line) -> list[object]:
-    """Model and sampler as the runs recorded them."""
-    spec = comparable(line.runs[0].spec)
-    return [spec[part] for part in ("model", "sampler")]
+    """Model and sampler as the runs recorded them; older records lack some settings that have their defaults."""
+    spec = line.runs[0].spec
+    return [{key: value for key, value in spec[part].items() if (key, value) not in OPTIONAL} for part in PARTS]

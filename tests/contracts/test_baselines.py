@@ -99,7 +99,7 @@ def test_a_sampler_is_refused(baseline, split):
 
 
 def test_an_observer_is_refused_since_there_is_no_pick_to_look_at(baseline, split):
-    with pytest.raises(InputError, match="samples no negatives to look at; call fit without an observer"):
+    with pytest.raises(InputError, match="samples no negatives; call fit without an observer"):
         fit(baseline, split, observer=PickObserver(split, seed=0))
 
 

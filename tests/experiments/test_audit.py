@@ -9,7 +9,7 @@ import pytest
 
 import bayesneg as bn
 from bayesneg.errors import InputError
-from bayesneg.runs import ledger, record
+from bayesneg.runs import ledger
 
 
 class FirstUnseen(bn.NegativeSampler):
@@ -136,19 +136,7 @@ def test_finished_runs_are_kept_and_not_trained_again(world, tmp_path):
     assert len(ledger.read(out)) == 2
 
 
-def test_an_audit_from_before_a_setting_was_added_is_gone_on_with(world, tmp_path, monkeypatch):
-    split, out = bn.split(world, test=0.2, seed=0), tmp_path / "audit.jsonl"
-    with monkeypatch.context() as old:
-        without = lambda value: {k: v for k, v in record.describe(value).items() if k != "ensemble_size"}  # noqa: E731
-        old.setattr("bayesneg.experiments.audit.describe", without)
-        audit(split, {"RNS": bn.RNS()}, out=out)
-    audit(split, {"RNS": bn.RNS()}, out=out, resume=True)
-    assert len(ledger.read(out)) == 1
-    audit(split, {"RNS": bn.RNS()}, out=out, resume=True, model=bn.MF(dim=4, sampling_batch=64, ensemble_size=2))
-    assert len(ledger.read(out)) == 2
-
-
-def test_samplers_that_look_the_same_are_told_apart_by_their_labels(world, tmp_path):
+def test_samplers_that_look_the_same_are_distinguished_by_their_labels(world, tmp_path):
     out, split = tmp_path / "audit.jsonl", bn.hide(world, [0.2])
     never, always = (bn.BNS(prior=lambda users, items, p=p: np.full(items.shape, p)) for p in (0.0, 1.0))
     first = audit(split, {"never": never, "always": always}, out=out)

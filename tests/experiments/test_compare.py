@@ -46,9 +46,9 @@ def test_labels_that_would_share_a_folder_are_refused(split, tmp_path, labels):
         ({"seeds": 0}, "seeds must be at least 1"),
         ({"seeds": []}, "seeds must be at least 1"),
         ({"seeds": -1}, "seeds must be at least 1"),
-        ({"epochs": 0}, "epochs must be at least 1"),
-        ({"jobs": 0}, "jobs must be at least 1"),
-        ({"evaluate_every": 0}, "evaluate_every must be at least 1"),
+        ({"epochs": 0}, "epochs must be a whole number of at least 1"),
+        ({"jobs": 0}, "jobs must be a whole number of at least 1"),
+        ({"evaluate_every": 0}, "evaluate_every must be a whole number of at least 1"),
     ],
 )
 def test_numbers_below_one_are_refused(split, wrong, expected):

@@ -25,7 +25,7 @@ from bayesneg.experiments.runner import chosen_seeds, naming, run_all, runs_at_o
 from bayesneg.interfaces import Model, NegativeSampler
 from bayesneg.progress import ShowEpoch, run_bars
 from bayesneg.runs import ledger
-from bayesneg.runs.record import RunRecord, as_before, describe, jsonable
+from bayesneg.runs.record import RunRecord, describe, jsonable
 from bayesneg.training import fit
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ class _AuditRun:
     def key(self, model: Model, epochs: int, probes: int) -> str:
         """A digest of all that decides the numbers, and of the label: two functions may have the same name."""
         sampler = describe(self.sampler.resolved(self.split.train))
-        own = [self.split.fingerprint, as_before(describe(model)), self.label, sampler, epochs, self.seed, probes]
+        own = [self.split.fingerprint, describe(model), self.label, sampler, epochs, self.seed, probes]
         return hashlib.sha256(json.dumps(jsonable(own), sort_keys=True).encode()).hexdigest()[:16]
 
     def train(self, model: Model, epochs: int, probes: int, show: ShowEpoch) -> RunRecord:

@@ -26,7 +26,8 @@ from bayesneg.models.baseline import Baseline
 from bayesneg.progress import ShowEpoch, run_bars
 from bayesneg.runs import folder as files
 from bayesneg.runs.record import RunRecord
-from bayesneg.training import begun_record, check_resumable, fit
+from bayesneg.runs.recorder import begun_record, check_resumable
+from bayesneg.training import fit
 
 
 def compare(

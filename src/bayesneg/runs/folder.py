@@ -1,21 +1,19 @@
-"""What a run leaves behind: a folder of plain files, from which every table, plot and report is made.
+"""The folder of a run: plain files, from which every table, plot and report is made.
 
-run.json              label, model, sampler, seed, split, data facts and fingerprint, versions
+run.json              the schema, label, model, sampler, seed, split, data facts and fingerprint, versions
 epochs.jsonl          one line per epoch, appended as training goes
 metrics.json          test metrics of the reported epoch, with intervals over users
 per_user.parquet      the same, one row per user
-weights.safetensors   user and item vectors of the reported epoch, an item model's weights, or a score model's
-                      parameters
+weights.safetensors   embeddings of the reported epoch, an item model's weights, or a custom model's parameters
 users.parquet, items.parquet, split.parquet
                       raw identifiers by dense number, and every pair with its part
 checkpoint.safetensors
-                      where training stands, for going on
+                      the state of training, to resume it
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,13 +24,12 @@ import numpy as np
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
-from bayesneg.runs.record import RunRecord, jsonable
+from bayesneg.runs.record import SCHEMA, RunRecord, check_schema, jsonable
 
 HEAD, EPOCHS, METRICS, PER_USER = "run.json", "epochs.jsonl", "metrics.json", "per_user.parquet"
 WEIGHTS, CHECKPOINT = "weights.safetensors", "checkpoint.safetensors"
 PARQUETS = ("users.parquet", "items.parquet", "split.parquet")
-FORMAT = 1
-RESULT_FIELDS = ("epochs", "final", "intervals", "reported_epoch")  # of a record: kept in files of their own
+RESULT_FIELDS = ("epochs", "final", "intervals", "reported_epoch")  # of a record, in files of their own
 
 
 def holds_run(folder: Path) -> bool:
@@ -52,7 +49,7 @@ def find_runs(path: Path) -> list[Path]:
 def new_folder(path: Path) -> Path:
     """The folder, made where it is missing; an error where it already holds something."""
     if holds_run(path):
-        raise InputError(f"{path} already holds a run; choose another folder, or go on with it by resume (--resume)")
+        raise InputError(f"{path} already holds a run; choose another folder, or resume it (--resume)")
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise InputError(f"{path} exists and is not an empty folder; choose another place for the run")
     path.mkdir(parents=True, exist_ok=True)
@@ -60,7 +57,7 @@ def new_folder(path: Path) -> Path:
 
 
 def remove(folder: Path) -> None:
-    """Take away the files of a run, and the folder if nothing else is in it."""
+    """Remove the files of a run, and the folder if nothing else is in it."""
     for name in (HEAD, EPOCHS, METRICS, PER_USER, WEIGHTS, CHECKPOINT, *PARQUETS):
         (folder / name).unlink(missing_ok=True)
     if not any(folder.iterdir()):
@@ -69,26 +66,25 @@ def remove(folder: Path) -> None:
 
 def write_head(folder: Path, record: RunRecord) -> None:
     """What is known before the first epoch."""
-    own = {key: value for key, value in record.to_dict().items() if key not in RESULT_FIELDS}
-    write_json(folder / HEAD, {"format": FORMAT, "record": own})
+    head = {key: value for key, value in record.to_dict().items() if key not in RESULT_FIELDS}
+    write_json(folder / HEAD, {"schema": SCHEMA, "record": head})
 
 
 def read_head(folder: Path) -> dict[str, Any]:
     head = json.loads((folder / HEAD).read_text(encoding="utf-8"))
-    if head.get("format") != FORMAT:
-        raise InputError(f"{folder / HEAD} has format {head.get('format')}, this version reads format {FORMAT}")
+    check_schema(head.get("schema"), folder / HEAD)
     return dict(head["record"])
 
 
 def read_epochs(folder: Path) -> list[dict[str, Any]]:
-    """The epochs' lines; one that a killed process left unfinished does not count."""
+    """The epochs' lines; half a line of a killed process does not count."""
     text = (folder / EPOCHS).read_text(encoding="utf-8") if (folder / EPOCHS).exists() else ""
     return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
 @contextmanager
 def reading(folder: Path) -> Iterator[None]:
-    """Files that are missing or spoiled end in one sentence, whichever reader stumbles over them."""
+    """A missing or damaged file is one error, whichever reader finds it."""
     try:
         yield
     except BayesnegError:
@@ -193,13 +189,13 @@ def read_record(folder: str | Path) -> RunRecord:
     per_user, epochs = pl.read_parquet(folder / PER_USER), read_epochs(folder)
     if len(epochs) < metrics["reported_epoch"]:
         raise InputError(f"{folder}: the run is damaged, epochs are missing in {EPOCHS}; train it again")
-    return RunRecord(
-        **read_head(folder),
-        epochs=epochs,
-        final={key: math.nan if value is None else value for key, value in metrics["mean"].items()},
-        intervals={
-            key: tuple(math.nan if end is None else end for end in ends) for key, ends in metrics["interval"].items()
-        },
-        reported_epoch=metrics["reported_epoch"],
-        per_user={key: per_user[key].to_numpy() for key in per_user.columns if key != "user"},
+    return RunRecord.from_dict(
+        {
+            **read_head(folder),
+            "epochs": epochs,
+            "final": metrics["mean"],
+            "intervals": metrics["interval"],
+            "reported_epoch": metrics["reported_epoch"],
+            "per_user": {key: per_user[key].to_numpy() for key in per_user.columns if key != "user"},
+        }
     )

@@ -19,27 +19,46 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 
+SCHEMA: Final = 2  # of what is stored of a run; another one is not read
+
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One run: one sampler, one seed, all numbers and no weights.
+    """One run: its settings, its data, and every measure of every epoch; no weights.
+
+    Args:
+        label: the name in tables, such as ``BNS (candidates=10)``.
+        seed: of initialization, order and draws.
+        dataset: the name of the data.
+        sampler: the sampler's short name, such as ``bns``; empty for a baseline.
+        model: the model's settings as text, such as ``MF (dim=64)``.
+        spec: settings of the model and the sampler in plain values, and ``evaluate_every``.
+        versions: of Python and of the libraries that compute, and the GPU.
+        data: counts and the fingerprint of the split: ``n_users``, ``n_items``, ``n_train``, ``fingerprint``, …
+        epochs: one line per epoch, each with the key ``epoch``, sampling quality, seconds, and metrics if evaluated.
+        final: test metrics of the reported epoch.
+        intervals: their 95% intervals over users, (low, high).
+        reported_epoch: the epoch of ``final``.
+        select: how it was chosen: ``last``, or ``best`` on validation data.
+        uses_test_labels: whether the sampler looks at test labels on purpose, as an oracle does.
+        per_user: metric → values (n_users,) of the reported epoch; None where they were not kept.
 
     >>> run = RunRecord(label="RNS", seed=0, dataset="toy", epochs=[{"epoch": 1, "tnr": 0.9}])
     >>> run.last("tnr"), run.at_epochs("tnr")
     (0.9, {1: 0.9})
     """
 
-    label: str  # the sampler's display name: "BNS (candidates=10)"
+    label: str
     seed: int
     dataset: str
-    sampler: str = ""  # its short name: "bns"
-    model: str = ""  # settings as text: "MF (dim=64)"
+    sampler: str = ""
+    model: str = ""
     spec: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, Any] = field(default_factory=dict)
-    data: Mapping[str, Any] = field(default_factory=dict)  # n_users, n_items, n_train, fingerprint, …
-    epochs: Sequence[Mapping[str, Any]] = ()  # one per epoch, each with the key "epoch"
-    final: Mapping[str, float | None] = field(default_factory=dict)  # test metrics of the reported epoch
-    intervals: Mapping[str, Sequence[float | None] | None] = field(default_factory=dict)  # (low, high) over users
+    data: Mapping[str, Any] = field(default_factory=dict)
+    epochs: Sequence[Mapping[str, Any]] = ()
+    final: Mapping[str, float | None] = field(default_factory=dict)
+    intervals: Mapping[str, Sequence[float | None] | None] = field(default_factory=dict)
     reported_epoch: int = 0
     select: Literal["last", "best"] = "last"
     uses_test_labels: bool = False
@@ -66,9 +85,35 @@ class RunRecord:
         return values[max(values)] if values else math.nan
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON, without the values per user."""
-        own = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "per_user"}
-        return jsonable(own)
+        """In plain values for JSON, without the values per user."""
+        return jsonable({item.name: getattr(self, item.name) for item in fields(self) if item.name != "per_user"})
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> RunRecord:
+        """From what :meth:`to_dict` gave, ``per_user`` added or not; null is NaN again."""
+        intervals = {key: ends and tuple(_or_nan(end) for end in ends) for key, ends in stored["intervals"].items()}
+        per_user = stored.get("per_user")
+        return cls(
+            **{
+                **stored,
+                "final": {key: _or_nan(value) for key, value in stored["final"].items()},
+                "intervals": intervals,
+                "per_user": per_user and {key: np.asarray(values) for key, values in per_user.items()},
+            }
+        )
+
+
+def check_schema(found: object, where: object) -> None:
+    """An error unless what is stored has the schema that this version reads."""
+    if found != SCHEMA:
+        raise InputError(
+            f"{where} has schema {found or 1}, this version of bayesneg reads schema {SCHEMA}; train it again, or read "
+            "it with the version that wrote it"
+        )
+
+
+def _or_nan(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def is_number(value: object) -> bool:
@@ -77,27 +122,7 @@ def is_number(value: object) -> bool:
 
 
 PLAIN = bool | int | float | str
-HEAVY = np.ndarray | Interactions  # told apart by a digest
-
-
-LATER: Final[Mapping[str, Mapping[str, Any]]] = {
-    "MF": {"ensemble_size": 1},
-    "LightGCN": {"ensemble_size": 1},
-    "TorchMF": {"ensemble_size": 1},
-    "EASE": {"form": "auto"},
-}  # settings that a class was given later, as every run before had them
-
-
-def comparable(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """What a record says of its model and sampler, old or new, so that equal ones are equal."""
-    own = {part: spec[part] or {} for part in ("model", "sampler")}
-    return {**spec, **{part: {**LATER.get(said.get("class", ""), {}), **said} for part, said in own.items()}}
-
-
-def as_before(described: Mapping[str, Any]) -> dict[str, Any]:
-    """A description without later settings that are as every run before had them, so that its digest stays."""
-    later = LATER.get(described.get("class", ""), {})
-    return {key: value for key, value in described.items() if key not in later or value != later[key]}
+HEAVY = np.ndarray | Interactions  # recorded as a digest
 
 
 def describe(value: Any) -> Any:

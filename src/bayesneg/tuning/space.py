@@ -22,7 +22,7 @@ from bayesneg.errors import InputError
 from bayesneg.interfaces import NegativeSampler
 from bayesneg.models.baseline import Baseline
 from bayesneg.models.baselines import ALS, EASE, ItemKNN
-from bayesneg.runs.record import as_before, describe, jsonable
+from bayesneg.runs.record import describe, jsonable
 
 
 class Between(NamedTuple):
@@ -122,7 +122,7 @@ def _content(spec: SamplerSpec, sampler: NegativeSampler) -> str:
     """A digest of the description of a sampler and of the custom files it names, whose code no description shows."""
     named = [spec.name] if is_custom(spec.name) else str(spec.settings.get("prior", "")).split("+")
     code = [Path(each.partition(":")[0]).read_bytes() for each in named if is_custom(each)]
-    own = [as_before(describe(sampler)), *(hashlib.sha256(each).hexdigest() for each in code)]
+    own = [describe(sampler), *(hashlib.sha256(each).hexdigest() for each in code)]
     return hashlib.sha256(json.dumps(jsonable(own), sort_keys=True).encode()).hexdigest()[:16]
 
 

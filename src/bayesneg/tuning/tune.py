@@ -18,7 +18,7 @@ from bayesneg.models.baseline import Baseline
 from bayesneg.models.mf import MF
 from bayesneg.progress import search_bar
 from bayesneg.runs.folder import write_json
-from bayesneg.runs.record import as_before, describe
+from bayesneg.runs.record import describe
 from bayesneg.runs.tuning_result import Tuning
 from bayesneg.training import fit
 from bayesneg.tuning.advice import advise
@@ -191,7 +191,7 @@ def _plan(hidden: Split, families: Sequence[Family], model: Model, **numbers: in
     return {
         **numbers,
         "data": hidden.fingerprint,
-        "model": as_before(describe(model)),
+        "model": describe(model),
         "samplers": {each.name: {key: repr(values) for key, values in each.ranges.items()} for each in families},
         "left_out": {each.name: dict(each.left_out) for each in families if each.left_out},
         **{f"content of {each.name}": each.content for each in families},
