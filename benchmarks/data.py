@@ -20,8 +20,7 @@ def splits(arrays: str | None) -> dict[str, Split]:
     """The authors' split of ML-100K and a random 80/20 split of ML-1M."""
     if arrays is not None:
         return {name: _from_arrays(np.load(arrays), name) for name in NAMES}
-    from bayesneg.data.given import read_split
-    from bayesneg.data.load import load
+    from bayesneg.data.load import load, read_split
     from bayesneg.data.splits import split
     from benchmarks.machine import data_folder
 

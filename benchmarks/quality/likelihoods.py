@@ -12,7 +12,7 @@ import argparse
 import time
 
 import bayesneg as bn
-from bayesneg.data.given import read_split
+from bayesneg.data.load import read_split
 from benchmarks.machine import data_folder, write_result
 
 HIDDEN = 0.25

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bayesneg import samplers as samplers
-    from bayesneg.data.given import read_split as read_split
     from bayesneg.data.interactions import Interactions as Interactions
     from bayesneg.data.load import load as load
+    from bayesneg.data.load import read_split as read_split
     from bayesneg.data.splits import Split as Split
     from bayesneg.data.splits import split as split
     from bayesneg.data.synthetic import synthetic as synthetic
@@ -59,9 +59,8 @@ __version__ = "0.2.0"
 # Where each public name lives. A module is imported when a name of it is first asked for, so that ``import bayesneg``
 # takes no time and loads neither numba nor polars nor matplotlib.
 _HOMES = {
-    "bayesneg.data.given": ("read_split",),
     "bayesneg.data.interactions": ("Interactions",),
-    "bayesneg.data.load": ("load",),
+    "bayesneg.data.load": ("load", "read_split"),
     "bayesneg.data.splits": ("Split", "split"),
     "bayesneg.data.synthetic": ("synthetic",),
     "bayesneg.errors": ("BayesnegError",),

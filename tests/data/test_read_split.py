@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from bayesneg.data.given import read_split
+from bayesneg.data.load import read_split
 from bayesneg.errors import DataError, InputError
 
 

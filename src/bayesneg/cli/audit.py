@@ -74,7 +74,7 @@ class Hiding:
         return shares
 
     def splits(self, reading: opt.Reading) -> dict[str, Split]:
-        from bayesneg.data.given import read_split
+        from bayesneg.data.load import read_split
         from bayesneg.experiments.audit import hide
 
         shares = self.shares

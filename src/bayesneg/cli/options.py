@@ -157,7 +157,7 @@ class Splitting:
     user_file: UserFile = None
 
     def split(self, reading: Reading) -> Split:
-        from bayesneg.data.given import read_split
+        from bayesneg.data.load import read_split
         from bayesneg.data.splits import split
 
         check_user_file(self.user_file, self.test)

@@ -1,24 +1,28 @@
-"""One way in: a built-in name, a file, a folder, a frame or a sparse matrix becomes :class:`Interactions`."""
+"""The two ways in: one source becomes :class:`Interactions`, a training and a test source become a :class:`Split`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 from scipy import sparse
 
 from bayesneg.data.catalogue import BUILT_IN, found
-from bayesneg.data.interactions import Interactions
+from bayesneg.data.interactions import Interactions, numbered
 from bayesneg.data.readers.adjacency import is_adjacency_folder, read_adjacency_folder
 from bayesneg.data.readers.columns import Column
 from bayesneg.data.readers.frames import read_matrix
 from bayesneg.data.readers.kuairec import is_kuairec_folder, read_kuairec
 from bayesneg.data.readers.movielens import is_movielens_folder, read_movielens
+from bayesneg.data.readers.raw_interactions import RawInteractions, columns_of, concatenate
+from bayesneg.data.readers.users import choose, read_users
 from bayesneg.data.readers.yahoo import is_yahoo_folder, read_yahoo
-from bayesneg.data.reading import Format, Reading, existing, read_pairs, reading
-from bayesneg.errors import DataError
+from bayesneg.data.reading import Format, ReadOptions, existing, read_options, read_rows
+from bayesneg.data.splits import Split, carve_validation
+from bayesneg.errors import DataError, InputError
 
 
 def load(
@@ -51,7 +55,7 @@ def load(
     >>> load(pl.DataFrame({"user": ["ann", "bob", "ann"], "item": [7, 7, 9]}), name="three")
     Interactions('three': 3 of 2 users with 2 items)
     """
-    how = reading(
+    how = read_options(
         user_column=user_column,
         item_column=item_column,
         rating_column=rating_column,
@@ -66,16 +70,16 @@ def load(
         how.refuse_all_but("min_rating", source="a sparse matrix")
         return read_matrix(source, name=name or "matrix", min_rating=min_rating)
     if not isinstance(source, str | Path):
-        return read_pairs(source, how).interactions(name=name or "frame")
+        return read_rows(source, how).interactions(name=name or "frame")
     if isinstance(source, str) and source in BUILT_IN:
         return _built_in(source, how, data_dir, name or source)
     path = existing(source)
     if path.is_dir():
         return _from_folder(path, how, name or path.resolve().name)
-    return read_pairs(path, how).interactions(name=name or path.stem)
+    return read_rows(path, how).interactions(name=name or path.stem)
 
 
-def _built_in(source: str, how: Reading, data_dir: str | Path | None, name: str) -> Interactions:
+def _built_in(source: str, how: ReadOptions, data_dir: str | Path | None, name: str) -> Interactions:
     if source != "synthetic":
         return _from_folder(found(source, data_dir=data_dir), how, name)
     from bayesneg.data.synthetic import synthetic
@@ -84,7 +88,7 @@ def _built_in(source: str, how: Reading, data_dir: str | Path | None, name: str)
     return replace(synthetic(), name=name)
 
 
-def _from_folder(folder: Path, how: Reading, name: str) -> Interactions:
+def _from_folder(folder: Path, how: ReadOptions, name: str) -> Interactions:
     """The layout is told from the files that are there."""
     if is_yahoo_folder(folder):
         how.refuse_all_but("min_rating", source="a Yahoo!-R3 folder")
@@ -103,3 +107,99 @@ def _from_folder(folder: Path, how: Reading, name: str) -> Interactions:
         f"{folder}: no layout is known for this folder; it should hold u.data, ratings.dat, ratings.csv, one .inter "
         "file, train.txt and test.txt, or the files of Yahoo!-R3 or KuaiRec; or give one file of it"
     )
+
+
+def read_split(
+    train_source: Any,
+    test_source: Any,
+    *,
+    validation: float = 0.0,
+    seed: int = 0,
+    user_file: str | Path | None = None,
+    overlap: Literal["raise", "drop"] = "raise",
+    user_column: Column | None = None,
+    item_column: Column | None = None,
+    rating_column: Column | None = None,
+    time_column: Column | None = None,
+    user_columns: Sequence[str] | None = None,
+    separator: str | None = None,
+    header: bool | None = None,
+    min_rating: float | None = None,
+    name: str | None = None,
+    format: Format | None = None,
+) -> Split:
+    """The parts as they are given, files or frames, read with the same options as :func:`~bayesneg.data.load.load`.
+
+    ``user_file`` is a table with a user column and what is known about each user. ``validation`` is the share of the
+    training part that is set aside, drawn with ``seed``. A pair in both parts is an error, since the test part must be
+    unseen; ``overlap="drop"`` takes such pairs out of the test part.
+    """
+    if overlap not in ("raise", "drop"):
+        raise InputError(f"overlap must be 'raise' or 'drop', got {overlap!r}")
+    if not 0 <= validation < 1:
+        raise InputError(f"validation must be a share of at least 0 and less than 1, got {validation}")
+    how = read_options(
+        user_column=user_column,
+        item_column=item_column,
+        rating_column=rating_column,
+        time_column=time_column,
+        user_columns=None if user_file is not None else user_columns,
+        separator=separator,
+        header=header,
+        min_rating=min_rating,
+        format=format,
+    )
+    train, test = read_rows(train_source, how), read_rows(test_source, how)
+    if user_file is not None:
+        table = choose(read_users(existing(user_file), user_column=user_column), user_columns, source=str(user_file))
+        train = replace(train, user_table=table)
+    split = _split(train, test, name=name or _name_of(train_source), overlap=overlap)
+    if validation == 0:
+        return split
+    return carve_validation(split, validation, seed=seed)
+
+
+def _split(train: RawInteractions, test: RawInteractions, *, name: str, overlap: str) -> Split:
+    """Numbered together, so that both parts mean the same user by the same number."""
+    train.check_not_empty()
+    test.check_not_empty()
+    both = concatenate(train, test, source=name)
+    users, user_ids = numbered(both.users)
+    items, item_ids = numbered(both.items)
+    columns = columns_of(user_ids, both.user_table)
+
+    def part(rows: slice, pairs: RawInteractions) -> Interactions:
+        return Interactions.from_numbers(
+            users[rows],
+            items[rows],
+            user_ids=user_ids,
+            item_ids=item_ids,
+            times=None if both.times is None else both.times[rows].to_numpy(),
+            user_columns=columns,
+            name=name,
+            n_below_min_rating=pairs.n_below_min_rating,
+        )
+
+    n_train = len(train.users)
+    trained, tested = part(slice(0, n_train), train), part(slice(n_train, None), test)
+    return Split(train=trained, test=_unseen(trained, tested, train.source, test.source, overlap), how="given")
+
+
+def _unseen(train: Interactions, test: Interactions, train_name: str, test_name: str, overlap: str) -> Interactions:
+    seen = train.contains(test.users, test.indices)
+    if not seen.any():
+        return test
+    n_seen = int(np.count_nonzero(seen))
+    if overlap == "raise":
+        raise DataError(
+            f"{n_seen:,} of the {len(test):,} pairs in {test_name} are in {train_name} too; the test part must be "
+            'unseen, so take them out of one file; in Python, overlap="drop" drops them from the test part'
+        )
+    if n_seen == len(test):
+        raise DataError(f"{test_name}: no pair is left, all {n_seen:,} are in {train_name} too")
+    kept = test.select(~seen)
+    return replace(kept, n_duplicates=test.n_duplicates, n_below_min_rating=test.n_below_min_rating)
+
+
+def _name_of(source: Any) -> str:
+    return Path(source).stem if isinstance(source, str | Path) else "frame"

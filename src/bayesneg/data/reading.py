@@ -11,9 +11,8 @@ from typing import Any, Literal
 from bayesneg.data.catalogue import BUILT_IN
 from bayesneg.data.readers.adjacency import looks_like_adjacency, read_adjacency
 from bayesneg.data.readers.columns import Column, Columns
-from bayesneg.data.readers.frames import read_frame
-from bayesneg.data.readers.pairs import Pairs
-from bayesneg.data.readers.parquet import is_parquet, read_parquet
+from bayesneg.data.readers.frames import is_parquet, read_frame, read_parquet
+from bayesneg.data.readers.raw_interactions import RawInteractions
 from bayesneg.data.readers.tables import read_table
 from bayesneg.errors import DataError, InputError
 
@@ -21,7 +20,7 @@ Format = Literal["table", "parquet", "adjacency"]
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """The reading options of :func:`bayesneg.data.load.load`, checked."""
 
     columns: Columns = field(default_factory=Columns)
@@ -61,7 +60,7 @@ class Reading:
                 raise InputError(f"{option}: {source} has no use for it, got {value!r}; leave it out")
 
 
-def reading(
+def read_options(
     *,
     user_column: Column | None,
     item_column: Column | None,
@@ -72,7 +71,7 @@ def reading(
     header: bool | None,
     min_rating: float | None,
     format: Format | None,
-) -> Reading:
+) -> ReadOptions:
     """The options of a public function as one value."""
     columns = Columns(
         user=user_column,
@@ -82,7 +81,7 @@ def reading(
         user_columns=() if user_columns is None or isinstance(user_columns, str) else tuple(user_columns),
     )
     separator = "\t" if separator == "\\t" else separator  # as people type it on the command line
-    return Reading(columns, user_columns, separator, header, min_rating, format)
+    return ReadOptions(columns, user_columns, separator, header, min_rating, format)
 
 
 def existing(source: str | Path) -> Path:
@@ -93,7 +92,7 @@ def existing(source: str | Path) -> Path:
     return path
 
 
-def read_pairs(source: Any, how: Reading) -> Pairs:
+def read_rows(source: Any, how: ReadOptions) -> RawInteractions:
     """The rows of one file or frame."""
     if not isinstance(source, str | Path):
         how.refuse_all_but(*_COLUMN_OPTIONS, source="a frame")
@@ -115,7 +114,7 @@ def read_pairs(source: Any, how: Reading) -> Pairs:
 _COLUMN_OPTIONS = ("user_column", "item_column", "rating_column", "time_column", "user_columns", "min_rating")
 
 
-def _format_of(path: Path, how: Reading) -> Format:
+def _format_of(path: Path, how: ReadOptions) -> Format:
     if is_parquet(path):
         return "parquet"
     if how.separator is None and how.header is None and looks_like_adjacency(path):

@@ -59,19 +59,19 @@ class World:
 
     @property
     def taste(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The four arrays that :mod:`bayesneg.data.worlds` takes."""
+        """The four arrays that :mod:`bayesneg.data.synthetic_kernels` takes."""
         return self.user_vectors, self.item_vectors, self.user_offsets, self.item_offsets
 
     def preference(self, users: np.ndarray | int, items: np.ndarray | int) -> np.ndarray:
         """P(likes) of each pair of numbers; ``users`` and ``items`` broadcast against each other."""
-        from bayesneg.data.worlds import tastes
+        from bayesneg.data.synthetic_kernels import tastes
 
         flat_users, flat_items, shape = self._pairs(users, items)
         return tastes(flat_users, flat_items, *self.taste).reshape(shape)
 
     def likes(self, users: np.ndarray | int, items: np.ndarray | int) -> np.ndarray:
         """Whether the user likes the item: one coin per pair, tossed once; the arguments broadcast."""
-        from bayesneg.data.worlds import likings
+        from bayesneg.data.synthetic_kernels import likings
 
         flat_users, flat_items, shape = self._pairs(users, items)
         return likings(flat_users, flat_items, *self.taste, np.uint64(self.key)).reshape(shape)
@@ -227,7 +227,7 @@ def _observed(
     world: World, wanted: int, liked_share: float, exposure_key: np.uint64
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Users, items, times, each (wanted,): everyone aims too high, then the surplus is dropped."""
-    from bayesneg.data.worlds import watch
+    from bayesneg.data.synthetic_kernels import watch
 
     _check_reachable(wanted, math.ceil(liked_share * world.n_users * world.n_items), liked_share)
     for slack in (1.1, 1.5, 3.0):

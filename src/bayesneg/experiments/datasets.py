@@ -130,8 +130,7 @@ def _pairs(part: Interactions) -> tuple[np.ndarray, np.ndarray]:
 
 def _read(dataset: str, data_dir: Path | None) -> Split:
     from bayesneg.data.catalogue import data_folder, where
-    from bayesneg.data.given import read_split
-    from bayesneg.data.load import load
+    from bayesneg.data.load import load, read_split
 
     if dataset in COME_SPLIT and (folder := where(dataset, data_dir=data_dir)) is not None:
         return read_split(folder / "train.txt", folder / "test.txt", name=dataset, format="adjacency")

@@ -1,1 +1,1 @@
-"""One file per format; each reads its source into :class:`~bayesneg.data.readers.pairs.Pairs` of raw identifiers."""
+"""One file per format; each gives :class:`RawInteractions`, rows with raw identifiers."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from bayesneg.data.readers.columns import Columns, is_header
-from bayesneg.data.readers.pairs import Pairs, together
+from bayesneg.data.readers.raw_interactions import RawInteractions, concatenate
 from bayesneg.data.readers.sniffing import guess_separator, sample_lines
 from bayesneg.data.readers.values import as_ids
 from bayesneg.errors import DataError
@@ -29,12 +29,12 @@ def is_adjacency_folder(folder: Path) -> bool:
     return (folder / "train.txt").is_file() and (folder / "test.txt").is_file()
 
 
-def read_adjacency_folder(folder: Path) -> Pairs:
+def read_adjacency_folder(folder: Path) -> RawInteractions:
     """Both parts of a split together, the training part first."""
-    return together(read_adjacency(folder / "train.txt"), read_adjacency(folder / "test.txt"), source=str(folder))
+    return concatenate(read_adjacency(folder / "train.txt"), read_adjacency(folder / "test.txt"), source=str(folder))
 
 
-def read_adjacency(path: Path) -> Pairs:
+def read_adjacency(path: Path) -> RawInteractions:
     """One row for each item of each line; a line that names a user alone gives none, as in the published splits."""
     sample_lines(path)
     try:
@@ -46,7 +46,7 @@ def read_adjacency(path: Path) -> Pairs:
     ids = lines.select(pl.col("line").str.extract_all(r"\S+").alias("ids")).filter(pl.col("ids").list.len() > 1)
     pairs = ids.select(pl.col("ids").list.first().alias("user"), pl.col("ids").list.slice(1).alias("item"))
     pairs = pairs.explode("item")
-    return Pairs(users=as_ids(pairs["user"]), items=as_ids(pairs["item"]), source=str(path))
+    return RawInteractions(users=as_ids(pairs["user"]), items=as_ids(pairs["item"]), source=str(path))
 
 
 def _not_text(path: Path) -> DataError:

@@ -43,7 +43,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Places:
+class ColumnPositions:
     """Where the columns stand, counted from 0."""
 
     user: int
@@ -65,9 +65,9 @@ def is_header(fields: Sequence[str], wanted: Columns) -> bool:
     return bool(names & (told | {*KNOWN_NAMES["user"], *KNOWN_NAMES["item"]}))
 
 
-def find(names: Sequence[str], wanted: Columns, *, source: str) -> Places:
+def find(names: Sequence[str], wanted: Columns, *, source: str) -> ColumnPositions:
     """The places of the columns among named ones; a name that is not there is an error that lists those that are."""
-    places = Places(
+    places = ColumnPositions(
         user=_needed(names, "user", wanted.user, source),
         item=_needed(names, "item", wanted.item, source),
         rating=_optional(names, "rating", wanted.rating, source),
@@ -77,7 +77,7 @@ def find(names: Sequence[str], wanted: Columns, *, source: str) -> Places:
     return _checked(places, source)
 
 
-def find_by_position(n_fields: int, wanted: Columns, *, source: str) -> Places:
+def find_by_position(n_fields: int, wanted: Columns, *, source: str) -> ColumnPositions:
     """User, item, rating and time in this order, as far as there are columns, or at the positions the caller gave."""
     numbers = [str(position) for position in range(n_fields)]
     if n_fields < 2:
@@ -97,7 +97,7 @@ def find_by_position(n_fields: int, wanted: Columns, *, source: str) -> Places:
         raise InputError(f"{source}: give both user_column and item_column for a file without a header")
     user_columns = {name: _told(numbers, "user_columns", name, source) for name in wanted.user_columns}
     return _checked(
-        Places(user, item, place("rating", wanted.rating), place("time", wanted.time), user_columns), source
+        ColumnPositions(user, item, place("rating", wanted.rating), place("time", wanted.time), user_columns), source
     )
 
 
@@ -137,7 +137,7 @@ def _told(names: Sequence[str], argument: str, column: Column, source: str) -> i
     raise InputError(f"{argument}: {source} has no column {column!r}; its columns are {', '.join(map(repr, names))}")
 
 
-def _checked(places: Places, source: str) -> Places:
+def _checked(places: ColumnPositions, source: str) -> ColumnPositions:
     if places.user == places.item:
         raise InputError(f"{source}: user_column and item_column are the same column; they must differ")
     return places

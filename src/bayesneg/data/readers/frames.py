@@ -1,7 +1,8 @@
-"""What is already in memory: pandas, polars and Arrow frames (through narwhals), and SciPy sparse matrices."""
+"""Typed columns: pandas, polars and Arrow frames (through narwhals), Parquet files, and SciPy sparse matrices."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -10,13 +11,17 @@ import polars as pl
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.readers.columns import Columns, find
-from bayesneg.data.readers.pairs import Pairs, nothing_left
+from bayesneg.data.readers.raw_interactions import RawInteractions, nothing_left
 from bayesneg.data.readers.tables import no_rating_column, user_table
 from bayesneg.data.readers.values import as_times
 from bayesneg.errors import DataError, InputError
 
+PARQUET_MAGIC = b"PAR1"
 
-def read_frame(frame: Any, wanted: Columns, *, min_rating: float | None = None, source: str = "the frame") -> Pairs:
+
+def read_frame(
+    frame: Any, wanted: Columns, *, min_rating: float | None = None, source: str = "the frame"
+) -> RawInteractions:
     """The rows of a frame; identifiers keep the type they have there."""
     table = _opened(frame, source)
     places = find(table.columns, wanted, source=source)
@@ -33,7 +38,7 @@ def read_frame(frame: Any, wanted: Columns, *, min_rating: float | None = None, 
     columns |= {f"about {name}": _column(table, place) for name, place in places.user_columns.items()}
     rows = pl.DataFrame(columns)
     kept = rows if min_rating is None else rows.filter(pl.col("rating") >= min_rating)
-    return Pairs(
+    return RawInteractions(
         users=kept["user"],
         items=kept["item"],
         times=kept["time"] if "time" in kept.columns else None,
@@ -41,6 +46,40 @@ def read_frame(frame: Any, wanted: Columns, *, min_rating: float | None = None, 
         n_below_min_rating=len(rows) - len(kept),
         source=source,
     )
+
+
+def is_parquet(path: Path) -> bool:
+    """Named so, or begins so."""
+    if path.suffix.lower() in (".parquet", ".pq"):
+        return True
+    try:
+        with path.open("rb") as stream:
+            return stream.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
+    except OSError as error:
+        raise DataError(f"{path}: the file cannot be opened ({error.strerror})") from error
+
+
+def read_parquet(path: Path, wanted: Columns, *, min_rating: float | None = None) -> RawInteractions:
+    """The rows of a Parquet file; only the columns that are used are read."""
+    if not path.is_file():
+        raise DataError(f"{path}: no such file")
+    try:
+        names = list(pl.read_parquet_schema(path))
+        places = find(names, wanted, source=str(path))
+        optional = [place for place in (places.rating, places.time) if place is not None]
+        used = sorted({places.user, places.item, *optional, *places.user_columns.values()})
+        frame = pl.read_parquet(path, columns=used, glob=False)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(f"{path}: this is not a Parquet file, or it is cut off ({reason})") from error
+    found = Columns(
+        user=names[places.user],
+        item=names[places.item],
+        rating="" if places.rating is None else names[places.rating],
+        time="" if places.time is None else names[places.time],
+        user_columns=wanted.user_columns,
+    )
+    return read_frame(frame, found, min_rating=min_rating, source=str(path))
 
 
 def read_matrix(matrix: Any, *, name: str, min_rating: float | None = None) -> Interactions:

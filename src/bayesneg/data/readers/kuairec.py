@@ -13,7 +13,7 @@ import polars as pl
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.readers.columns import Columns
-from bayesneg.data.readers.pairs import Pairs
+from bayesneg.data.readers.raw_interactions import RawInteractions
 from bayesneg.data.readers.sniffing import sample_lines
 from bayesneg.data.readers.tables import read_table
 from bayesneg.data.readers.values import as_ids
@@ -52,7 +52,7 @@ def read_kuairec(folder: Path, *, name: str) -> Interactions:
     return replace(data, truth=FullyObserved(data))
 
 
-def _read_original(path: Path) -> Pairs:
+def _read_original(path: Path) -> RawInteractions:
     """Watched more than twice over is liked; the other rows say that the video was there."""
     wanted = Columns(user="user_id", item="video_id", rating="watch_ratio", time="")
     every = read_table(path, wanted)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bayesneg.data.readers.columns import Columns
-from bayesneg.data.readers.pairs import Pairs
+from bayesneg.data.readers.raw_interactions import RawInteractions
 from bayesneg.data.readers.tables import read_table
 from bayesneg.data.readers.users import choose, read_users
 from bayesneg.errors import DataError
@@ -27,7 +27,7 @@ def is_movielens_folder(folder: Path) -> bool:
 
 def read_movielens(
     folder: Path, *, user_columns: Sequence[str] | None = None, min_rating: float | None = None
-) -> Pairs:
+) -> RawInteractions:
     """The ratings of a MovieLens folder with what it says about its users, all of it or the columns asked for."""
     reader = _layout(folder)
     if reader is None:
@@ -38,7 +38,7 @@ def read_movielens(
     return replace(pairs, user_table=choose(pairs.user_table, user_columns, source=str(folder)))
 
 
-def _layout(folder: Path) -> Callable[[Path, float | None], Pairs] | None:
+def _layout(folder: Path) -> Callable[[Path, float | None], RawInteractions] | None:
     if (folder / "u.data").is_file():
         return _read_100k
     if (folder / "ratings.dat").is_file():
@@ -48,24 +48,24 @@ def _layout(folder: Path) -> Callable[[Path, float | None], Pairs] | None:
     return _read_atomic if len(list(folder.glob("*.inter"))) == 1 else None
 
 
-def _read_100k(folder: Path, min_rating: float | None) -> Pairs:
+def _read_100k(folder: Path, min_rating: float | None) -> RawInteractions:
     pairs = read_table(folder / "u.data", Columns(), separator="\t", header=False, min_rating=min_rating)
     return _with_users(pairs, folder / "u.user", "|", _ML_100K_USERS)
 
 
-def _read_1m(folder: Path, min_rating: float | None) -> Pairs:
+def _read_1m(folder: Path, min_rating: float | None) -> RawInteractions:
     pairs = read_table(folder / "ratings.dat", Columns(), separator="::", header=False, min_rating=min_rating)
     return _with_users(pairs, folder / "users.dat", "::", _ML_1M_USERS)
 
 
-def _read_atomic(folder: Path, min_rating: float | None) -> Pairs:
+def _read_atomic(folder: Path, min_rating: float | None) -> RawInteractions:
     """RecBole's files: tabs, a header with types, as they come inside its wheels."""
     ratings = next(folder.glob("*.inter"))
     pairs = read_table(ratings, Columns(), separator="\t", header=True, min_rating=min_rating)
     return _with_users(pairs, ratings.with_suffix(".user"), "\t", None)
 
 
-def _with_users(pairs: Pairs, path: Path, separator: str, names: Sequence[str] | None) -> Pairs:
+def _with_users(pairs: RawInteractions, path: Path, separator: str, names: Sequence[str] | None) -> RawInteractions:
     if not path.is_file():
         return pairs
     return replace(pairs, user_table=read_users(path, names=names, separator=separator))

@@ -6,7 +6,7 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-from bayesneg.data.readers.columns import Columns, Places, find, find_by_position, is_header, plain
+from bayesneg.data.readers.columns import ColumnPositions, Columns, find, find_by_position, is_header, plain
 from bayesneg.errors import DataError
 
 SEPARATORS = ("::", "\t", ",", ";", "|", " ")  # tried in this order
@@ -25,7 +25,7 @@ class Layout:
     header: bool
     n_skipped: int  # lines before the first row: blank ones, and the header
     names: tuple[str, ...]  # the header's, or positions where there is none
-    places: Places
+    places: ColumnPositions
 
     @property
     def n_fields(self) -> int:

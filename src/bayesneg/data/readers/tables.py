@@ -13,7 +13,7 @@ import polars as pl
 
 from bayesneg.data.readers.columns import Columns
 from bayesneg.data.readers.faults import raise_first_fault
-from bayesneg.data.readers.pairs import USER, Pairs, nothing_left, one_row_each
+from bayesneg.data.readers.raw_interactions import USER, RawInteractions, nothing_left, one_row_each
 from bayesneg.data.readers.sniffing import Layout, sniff
 from bayesneg.data.readers.values import as_ids, as_times, typed
 from bayesneg.errors import DataError, InputError
@@ -29,7 +29,7 @@ def read_table(
     separator: str | None = None,
     header: bool | None = None,
     min_rating: float | None = None,
-) -> Pairs:
+) -> RawInteractions:
     """The rows of a text table; rows rated below ``min_rating`` are left out and counted."""
     layout = sniff(path, wanted, separator=separator, header=header)
     if min_rating is not None and layout.places.rating is None:
@@ -38,7 +38,7 @@ def read_table(
     n_rows = len(frame)
     if min_rating is not None:
         frame = frame.filter("kept")
-    return Pairs(
+    return RawInteractions(
         users=frame["user"],
         items=frame["item"],
         times=frame["time"] if "time" in frame.columns else None,

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from bayesneg.data.readers.columns import KNOWN_NAMES, Column, plain, simple
-from bayesneg.data.readers.pairs import USER
+from bayesneg.data.readers.raw_interactions import USER
 from bayesneg.data.readers.sniffing import guess_separator, sample_lines, split_line
 from bayesneg.data.readers.values import as_ids
 from bayesneg.errors import DataError, InputError

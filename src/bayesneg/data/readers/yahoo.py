@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from bayesneg.data.readers.columns import Columns
-from bayesneg.data.readers.pairs import Pairs, together
+from bayesneg.data.readers.raw_interactions import RawInteractions, concatenate
 from bayesneg.data.readers.tables import read_table
 from bayesneg.errors import DataError
 
@@ -27,17 +27,17 @@ def is_yahoo_folder(folder: Path) -> bool:
     return (folder / TRAIN_FILE).is_file() or (folder / TEST_FILE).is_file()
 
 
-def read_yahoo(folder: Path, *, min_rating: float | None = None) -> Pairs:
+def read_yahoo(folder: Path, *, min_rating: float | None = None) -> RawInteractions:
     """The ratings of users 1 … 5,400 in both files."""
     for name in (TRAIN_FILE, TEST_FILE):
         if not (folder / name).is_file():
             raise DataError(f"{folder / name}: no such file; Yahoo!-R3 needs both original files in one folder")
     chosen = _read(folder / TRAIN_FILE, min_rating)
     random = _read(folder / TEST_FILE, min_rating)
-    return together(chosen, random, source=str(folder))
+    return concatenate(chosen, random, source=str(folder))
 
 
-def _read(path: Path, min_rating: float | None) -> Pairs:
+def _read(path: Path, min_rating: float | None) -> RawInteractions:
     """One file; ratings below ``min_rating`` are counted among the users that are kept only."""
     everything = _first_users(path, None)
     if min_rating is None:
@@ -46,9 +46,9 @@ def _read(path: Path, min_rating: float | None) -> Pairs:
     return replace(rated, n_below_min_rating=len(everything.users) - len(rated.users))
 
 
-def _first_users(path: Path, min_rating: float | None) -> Pairs:
+def _first_users(path: Path, min_rating: float | None) -> RawInteractions:
     pairs = read_table(path, Columns(), separator="\t", header=False, min_rating=min_rating)
     if pairs.users.dtype != pl.Int64:
         raise DataError(f"{path}: the users of Yahoo!-R3 are numbers from 1; this file has others")
     first = pairs.users <= N_USERS
-    return Pairs(pairs.users.filter(first), pairs.items.filter(first), source=str(path))
+    return RawInteractions(pairs.users.filter(first), pairs.items.filter(first), source=str(path))

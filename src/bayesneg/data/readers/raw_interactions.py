@@ -17,7 +17,7 @@ USER = "user"  # the identifier column of a table of users
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class RawInteractions:
     """Rows as read: who chose what, perhaps when, and what is known about the users."""
 
     users: pl.Series  # (n,) raw ids: Int64 or String
@@ -72,10 +72,10 @@ def stacked(first: pl.Series, second: pl.Series) -> pl.Series:
     return pl.concat([first.alias("id"), second.alias("id")])
 
 
-def together(first: Pairs, second: Pairs, *, source: str) -> Pairs:
+def concatenate(first: RawInteractions, second: RawInteractions, *, source: str) -> RawInteractions:
     """The rows of both; times are kept where both have them."""
     both_timed = first.times is not None and second.times is not None
-    return Pairs(
+    return RawInteractions(
         users=stacked(first.users, second.users),
         items=stacked(first.items, second.items),
         times=_stacked_times(first.times, second.times) if both_timed else None,
