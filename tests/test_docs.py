@@ -102,6 +102,18 @@ def test_the_quick_commands_of_a_page_run(page, empty_folder, capsys):
         assert not ended.value.code, f"{command}: {capsys.readouterr().err}"
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_page_refers_to_is_there(page):
+    text = (HOME / page).read_text(encoding="utf-8")
+    links = [link for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text) if "://" not in link]
+    assert [link for link in links if not ((HOME / page).parent / link).exists()] == []
+    paths = re.findall(r"`((?:src|tests|benchmarks|docs)/[\w/.-]+)`", text)
+    assert [path for path in paths if not (HOME / path).exists()] == []
+    known = "\n".join(path.read_text(encoding="utf-8") for path in (HOME / "tests").rglob("test_*.py"))
+    tests = re.findall(r"\b(test_\w{20,})`", text)
+    assert [name for name in tests if f"def {name}(" not in known] == []
+
+
 def test_the_version_is_the_same_everywhere():
     import bayesneg as bn
 
