@@ -285,7 +285,7 @@ def _theory() -> list[str]:
         "## Theory",
         "The lemma that unbias is right on average holds if F is the distribution of the base density and items come "
         "from the mixture of true and false negatives. It does not hold where F is uniform, as the counted F is: the "
-        "last column would have to equal the second, and does at θ = 0.5 alone. `tests/lab/test_theory.py` checks "
+        "last column would have to equal the second, and does at θ = 0.5 alone. `tests/reproduction/test_theory.py` checks "
         "this, that the densities of the order statistics integrate to one and match sampled ones "
         "(Kolmogorov–Smirnov), that unbias falls in F and in the prior, and that the choice of least risk equals "
         "exhaustive search.",
