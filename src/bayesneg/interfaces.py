@@ -1,17 +1,17 @@
 """Every protocol of the library on one page.
 
-A model gives a *learner*; a learner scores (it is a :class:`Scorer`) and trains one epoch at a time; a sampler gets a
-:class:`Batch` of (user, positive) pairs with a lazy scorer and answers with one negative each. A prior is what BNS
-believes before it looks at scores; a candidate draw is where it looks. Nothing here computes anything.
+A model starts a *learner*; a learner scores (it is a :class:`Scorer`) and trains one epoch at a time; a sampler gets a
+:class:`Batch` of (user, positive) pairs with a lazy scorer and returns one negative for each pair. A prior is the
+probability of a false negative before scores are seen; a candidate draw proposes the items that BNS chooses from.
 
-Write your own sampler by subclassing :class:`NegativeSampler`::
+A custom sampler subclasses :class:`NegativeSampler`::
 
     class Hardest(bn.NegativeSampler):
         def sample(self, batch):
             scores = batch.score_all()                                  # (B, n_items)
             for row, user in enumerate(batch.users):
                 scores[row, batch.train.row(user)] = -np.inf            # never a training positive
-            free = scores.max(axis=1) > -np.inf                         # False for a user who chose everything
+            free = scores.max(axis=1) > -np.inf                         # False without unobserved items
             return np.where(free, scores.argmax(axis=1), bn.NO_NEGATIVE)  # (B,)
 """
 
@@ -29,16 +29,18 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.kernels.reference import choices as reference
 from bayesneg.kernels.reference.choices import Draws, Rule
 
-NO_NEGATIVE = -1  # in the place of an item: this example has no negative and is skipped
+NO_NEGATIVE = -1  # instead of an item: the pair has no negative and is skipped
 
 
 class Embeddings(NamedTuple):
+    """The embeddings of a model whose score is the inner product x_ui = w_u · h_i."""
+
     users: np.ndarray  # (n_users, d)
     items: np.ndarray  # (n_items, d)
 
 
 class Scorer(Protocol):
-    """A model as it stands now. Nothing is computed until it is asked for, so RNS never pays for a score."""
+    """The scores of a model in its current state. A score is computed only when it is asked for."""
 
     @property
     def n_users(self) -> int: ...
@@ -47,7 +49,7 @@ class Scorer(Protocol):
     def n_items(self) -> int: ...
 
     def score(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """Scores (B, m) float32 of ``items`` (B, m) for ``users`` (B,)."""
+        """Scores (B, m) float32 of ``items`` (B, m), a row for each of ``users`` (B,)."""
         ...
 
     def score_all(self, users: np.ndarray) -> np.ndarray:
@@ -55,29 +57,40 @@ class Scorer(Protocol):
         ...
 
     def embeddings(self) -> Embeddings:
-        """The vectors whose inner product is the score; a view, not to be written to."""
+        """The embeddings whose inner product is the score, read-only; an ``InputError`` for a model without them."""
         ...
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What a sampler is asked: one negative for each of B pairs."""
+    """The pairs that a sampler chooses negatives for.
 
-    users: np.ndarray  # (B,) int32
-    positives: np.ndarray  # (B,) int32
-    positions: np.ndarray  # (B,) int64, where each pair stands in train.indices
-    epoch: int  # from 1
+    Args:
+        users: The users (B,) int32.
+        positives: The positives (B,) int32, one training item of each user.
+        positions: The positions (B,) int64 of the pairs in ``train.indices``.
+        epoch: The current epoch, counted from 1.
+        train: The training interactions.
+        scorer: The model in its current state.
+        rng: The source of all randomness.
+        threads: Threads that built-in draws may use; the draws are the same for any number.
+    """
+
+    users: np.ndarray
+    positives: np.ndarray
+    positions: np.ndarray
+    epoch: int
     train: Interactions
     scorer: Scorer
     rng: np.random.Generator
-    threads: int = 1  # that built-in draws may use; what they draw is the same for any number
+    threads: int = 1
 
     def score(self, items: np.ndarray) -> np.ndarray:
-        """Scores (B, m) of ``items`` (B, m), each row for its own user."""
+        """Scores (B, m) of ``items`` (B, m), a row for each user of the batch."""
         return self.scorer.score(self.users, items)
 
     def score_all(self) -> np.ndarray:
-        """Scores (B, n_items) of every item."""
+        """Scores (B, n_items) of the whole catalogue."""
         return self.scorer.score_all(self.users)
 
     def score_positives(self) -> np.ndarray:
@@ -98,7 +111,7 @@ class Preset(NamedTuple):
 
 
 class NegativeSampler(ABC):
-    """Chooses the negatives. Only :meth:`sample` must be written.
+    """Chooses one negative for each training pair. A custom sampler implements :meth:`sample`.
 
     ``NAMES`` holds the command-line names of the class. A built-in sampler is registered by having one, a plug-in by
     an entry point of the group ``bayesneg.samplers``.
@@ -108,42 +121,52 @@ class NegativeSampler(ABC):
 
     @abstractmethod
     def sample(self, batch: Batch) -> np.ndarray:
-        """One item (B,) for each pair of the batch, never a training positive; NO_NEGATIVE skips the pair."""
+        """Choose the negatives of a batch.
+
+        Args:
+            batch: The training pairs and the model in its current state.
+
+        Returns:
+            One unobserved item (B,) for each pair; NO_NEGATIVE skips the pair.
+        """
 
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> NegativeSampler:
-        """The sampler bound to the training data, asked for once per fit; fresh state belongs in what is returned."""
+        """The sampler bound to the training interactions ``train``; called once per fit.
+
+        Mutable state, drawn from ``rng`` where it is random, belongs to the sampler returned and not to ``self``.
+        """
         return self
 
     def resolved(self, train: Interactions) -> NegativeSampler:
-        """The sampler with what its settings leave to the data decided, as the record shows it."""
+        """The sampler with automatic settings resolved for ``train``, as the record shows it."""
         return self
 
     def end_epoch(self, epoch: int, scorer: Scorer) -> None:
-        """Called after each epoch; for samplers that keep a memory."""
+        """Update the state of the sampler after ``epoch``, given the model."""
         return
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """What a checkpoint must keep beside the model; empty for a sampler without memory."""
+        """The state that a checkpoint must keep; empty for a stateless sampler."""
         return {}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Take up the state that :meth:`state_dict` gave."""
+        """Restore the state that :meth:`state_dict` returned."""
         return
 
     def wanted(self, n_items: int) -> int:
-        """How many unobserved items a user should have for a free choice; users with fewer are counted."""
+        """The number of unobserved items that a user should have; the record counts users with fewer."""
         return 1
 
     def unbias(self, batch: Batch, items: np.ndarray) -> np.ndarray | None:
-        """How probably each of ``items`` (B, m) is a true negative, (B, m), as the sampler believes now.
+        """The current probabilities (B, m) that ``items`` (B, m) are true negatives, which an audit evaluates.
 
-        None, the default, for a sampler that forms no such belief. An audit holds it against the truth.
+        None, the default, for a sampler without such an estimate.
         """
         return None
 
     @property
     def uses_test_labels(self) -> bool:
-        """True for studies that look at the test labels on purpose; marked in every record and table."""
+        """True for a sampler that reads the test labels on purpose; every record and table is marked."""
         return False
 
 
@@ -155,11 +178,11 @@ class RuleSampler(NegativeSampler):
 
     @abstractmethod
     def rule(self, batch: Batch) -> Rule:
-        """The rule in force at the batch's epoch, with its numbers and state."""
+        """The rule at the batch's epoch, with its numbers and state."""
 
     @abstractmethod
     def draws(self, batch: Batch) -> Draws:
-        """All randomness of the batch, drawn without looking at a score: candidates, priors, uniform numbers."""
+        """Everything random about the batch, drawn before a score is computed: candidates, priors, uniform numbers."""
 
     def without_held_out(self, draws: Draws, batch: Batch) -> Draws:
         """The draws without candidates for pairs that the sampler holds out from training, as in :meth:`draws`."""
@@ -167,19 +190,22 @@ class RuleSampler(NegativeSampler):
 
     @abstractmethod
     def width(self, n_items: int) -> int:
-        """How many numbers :meth:`draws` needs per example, for choosing a batch that fits in memory."""
+        """The number of values that :meth:`draws` holds per example, which bounds the size of a block."""
 
     def sample(self, batch: Batch) -> np.ndarray:
         return reference.choose_batch(self.rule(batch), self.draws(batch), batch)
 
 
 class CandidateDraw(Protocol):
-    """Where a sampler looks: ``size`` items without replacement for each user, never a training positive."""
+    """Proposes candidates: unobserved items without replacement."""
 
     def draw(
         self, users: np.ndarray, size: int, *, train: Interactions, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Candidates (B, size) int32 and how many of each row are valid (B,) int32: fewer where a user has fewer."""
+        """Candidates (B, size) int32 for ``users`` (B,), and the number (B,) int32 of valid ones in each row.
+
+        A row has fewer than ``size`` where the user has fewer unobserved items in ``train``.
+        """
         ...
 
 
@@ -203,11 +229,11 @@ class FollowsTraining:
         return
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """What a checkpoint must keep; empty for what does not learn."""
+        """The state that a checkpoint must keep; empty for a stateless part."""
         return {}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Take up the state that :meth:`state_dict` gave."""
+        """Restore the state that :meth:`state_dict` returned."""
         return
 
 
@@ -221,15 +247,15 @@ class Prior(FollowsTraining, ABC):
 
     @abstractmethod
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """Probabilities in [0, 1]; ``users`` and ``items`` broadcast against each other."""
+        """Probabilities in [0, 1] of a false negative; ``users`` and ``items`` broadcast against each other."""
 
     def fit(self, train: Interactions) -> Prior:
-        """The prior learned from the training data alone; the default has nothing to learn."""
+        """The prior fitted to the training interactions ``train`` alone; the default has nothing to learn."""
         return self
 
     @property
     def uses_test_labels(self) -> bool:
-        """True for the oracle, which looks at the test labels on purpose."""
+        """True for a prior that reads the test labels on purpose."""
         return False
 
     @property
@@ -239,25 +265,25 @@ class Prior(FollowsTraining, ABC):
 
 
 class Sampled(NamedTuple):
-    """What was picked for one block of examples; the raw material of TNR and INF."""
+    """The negatives chosen for one block of training pairs, from which TNR and INF are computed."""
 
     users: np.ndarray  # (B,)
     negatives: np.ndarray  # (B,) NO_NEGATIVE where skipped
-    info: np.ndarray  # (B,) float32, 1 − σ(x_positive − x_negative) at the moment of choice
+    info: np.ndarray  # (B,) float32, 1 − σ(x_positive − x_negative) when the negative was chosen
 
 
 class Observer(Protocol):
-    """Looks on while a model trains, and changes nothing; what it says of an epoch joins the epoch's line.
+    """Observes training without changing it; what it returns after an epoch is recorded with the epoch.
 
-    It keeps nothing from one epoch to the next, so that a resumed run is observed like one that was never interrupted.
+    It keeps no state between epochs, so that a resumed run is observed like an uninterrupted one.
     """
 
     def see(self, sampled: Sampled) -> None:
-        """One block of picks, in the order of training."""
+        """Take note of one block of chosen negatives, in the order of training."""
         ...
 
     def end_epoch(self, epoch: int, sampler: NegativeSampler, scorer: Scorer) -> Mapping[str, Any]:
-        """What is to be recorded of the epoch that has just ended, in plain values."""
+        """Plain values to record with ``epoch``, given the sampler and the model after it."""
         ...
 
 
@@ -268,28 +294,55 @@ class Learner(Scorer, Protocol):
     def train_epoch(
         self, sampler: NegativeSampler, *, epoch: int, order: np.ndarray, rng: np.random.Generator
     ) -> Iterator[Sampled]:
-        """One pass over the training pairs in ``order`` (positions in train.indices); yields what was sampled."""
+        """Train on every pair once.
+
+        Args:
+            sampler: The prepared sampler.
+            epoch: The epoch, counted from 1.
+            order: The order of the pairs, as positions in ``train.indices``.
+            rng: The source of randomness of the epoch.
+
+        Yields:
+            The negatives chosen, block by block.
+        """
         ...
 
-    def state_dict(self) -> dict[str, np.ndarray]: ...
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Everything that a checkpoint must keep of the model and its optimizer."""
+        ...
 
-    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None: ...
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        """Restore the state that :meth:`state_dict` returned."""
+        ...
 
     def is_finite(self) -> bool:
-        """False once training has left the finite numbers."""
+        """False once a parameter is NaN or infinite."""
         ...
 
     def frozen(self) -> Scorer:
-        """A scorer that stays as the model is now."""
+        """A scorer that keeps the model's current state."""
+        ...
+
+
+@runtime_checkable
+class RefreshesOnDevice(Protocol):
+    """A scorer that can keep the summaries of score lists on a GPU, beside its embeddings."""
+
+    def refreshed_knots(
+        self, batch: Batch, ranks: np.ndarray, *, moved: float, pool: int, over_all: bool
+    ) -> Any | None:
+        """The knots (n_users, K) at ``ranks`` (K,), refreshed on the device; None for embeddings in host memory."""
         ...
 
 
 class Model(Protocol):
-    """The settings of a model: a frozen value that gives a fresh learner."""
+    """The settings of a model: a frozen value that starts a fresh learner."""
 
     @property
     def shuffle(self) -> str:
-        """``"once"`` keeps one random order of examples for every epoch; ``"epoch"`` draws a new one for each."""
+        """``"epoch"`` draws a new order of the training pairs for each epoch; ``"once"`` keeps one order."""
         ...
 
-    def start(self, train: Interactions, *, rng: np.random.Generator) -> Learner: ...
+    def start(self, train: Interactions, *, rng: np.random.Generator) -> Learner:
+        """A learner for the training interactions ``train``, with initial parameters drawn from ``rng``."""
+        ...

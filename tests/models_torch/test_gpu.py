@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bayesneg as bn
-from bayesneg.errors import BayesnegError
+from bayesneg.errors import BayesnegError, InputError
 from bayesneg.seeding import stream
 
 torch = pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
@@ -94,16 +94,28 @@ class TwoTower(nn.Module):
         return self.tower(self.users(users)) @ self.tower(self.items.weight).T
 
 
+NEED_EMBEDDINGS = {"srns", "aobpr by factor", "bns, empirical, refreshed"}
+
+
 @pytest.mark.parametrize("gives", ["vectors", "scores"])
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_a_model_of_one_s_own_works_with_every_sampler(split, name, gives):
-    if gives == "scores" and name in ("srns", "aobpr by factor"):
-        pytest.skip("needs vectors")
-    run = fit(split, SAMPLERS[name], model=bn.TorchModel(build=TwoTower, gives=gives, device="cuda"))
-    assert np.isfinite(run.record.final["ndcg@20"])
+def test_a_custom_model_works_with_every_sampler(split, name, gives):
+    model = bn.TorchModel(build=TwoTower, gives=gives, device="cuda")
+    if gives == "scores" and name in NEED_EMBEDDINGS:
+        with pytest.raises(InputError, match="gives scores and no vectors"):
+            fit(split, SAMPLERS[name], model=model)
+    else:
+        assert np.isfinite(fit(split, SAMPLERS[name], model=model).record.final["ndcg@20"])
 
 
-def test_a_sampler_of_one_s_own_works(split):
+@pytest.mark.parametrize("penalty", ["batch", "first_layer"])
+def test_a_penalty_on_embeddings_trains_the_same_vectors_on_both_devices(split, penalty):
+    settings = {"dim": 8, "learning_rate": 0.02, "batch_size": 100, "penalty": penalty, "regularization": 0.1}
+    gpu, cpu = (fit(split, bn.BNS(), model=bn.LightGCN(device=device, **settings)).scorer for device in ("cuda", "cpu"))
+    assert np.isclose(gpu.items, cpu.items, atol=1e-3).all(axis=1).mean() > 0.95
+
+
+def test_a_custom_sampler_works(split):
     class Highest(bn.NegativeSampler):
         def sample(self, batch):
             items, _ = bn.samplers.UniformDraw().draw(batch.users, 3, train=batch.train, rng=batch.rng)

@@ -1,23 +1,22 @@
-"""A summary of every user's score list, made anew by a stated rule: F without looking at the list for each example.
+"""Summaries of the users' score lists, refreshed by a stated rule: F without scoring the catalogue for each example.
 
-A user's summary is made when the user is first met in an epoch, and again once the user's vector has moved by more than
-a share of its length since. Between that an example costs the same whatever the size of the catalogue.
+A user's summary is computed when the user is first met in an epoch, and again once the user's embedding has moved by
+more than a given share of its norm. Otherwise the cost of an example is independent of the size of the catalogue.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from bayesneg.checks import number, whole
-from bayesneg.interfaces import Batch, Embeddings
+from bayesneg.interfaces import Batch, Embeddings, RefreshesOnDevice
 from bayesneg.kernels.reference.choices import LeastRiskBySummary
 from bayesneg.kernels.reference.formulas import LikelihoodForm, Population
 
-SCORES = 1 << 17  # held at once while summaries are made: they stay in the cache
+SCORES = 1 << 17  # held at once while summaries are computed, so that they stay in the cache
 LEAST_POOL, POOL_SHARE = 160, 1024
 WORTH_A_THREAD = 256  # users
 
@@ -49,7 +48,7 @@ class Refresh:
 
 
 class Summaries:
-    """The summaries of all users, 4·(K + d + 1) bytes each with K ≤ 32 knots and vectors of length d."""
+    """The summaries of all users, 4·(K + d + 1) bytes each with K ≤ 32 knots and d-dimensional embeddings."""
 
     def __init__(self, refresh: Refresh, n_users: int, n_items: int) -> None:
         from bayesneg.kernels.numba import summaries
@@ -58,19 +57,22 @@ class Summaries:
         self.size = max(LEAST_POOL, n_items // POOL_SHARE) if refresh.pool is None else refresh.pool
         self.ranks = summaries.knot_ranks(n_items)
         self.knots = np.zeros((n_users, len(self.ranks)), dtype=np.float32)
-        self.then = np.empty((n_users, 0), dtype=np.float32)  # the users' vectors when their summaries were made
-        self.made = np.full(n_users, -1, dtype=np.int32)  # the epochs in which that was
+        self.then = np.empty((n_users, 0), dtype=np.float32)  # the users' embeddings at the last computation
+        self.made = np.full(n_users, -1, dtype=np.int32)  # the epoch of the last computation
         self.epoch = -1
 
     def up_to_date(
         self, batch: Batch, *, weight: float, over: Population, likelihood: LikelihoodForm
     ) -> LeastRiskBySummary:
-        """The rule, once the summaries of the batch's users are fresh."""
+        """The rule, after refreshing the summaries of the batch's users; the model must have embeddings."""
         from bayesneg.kernels.numba import summaries
 
-        there = self._on_device(batch, over.with_observed)
-        if there is not None:
-            return LeastRiskBySummary(weight, over, likelihood, there, self.ranks)
+        if isinstance(batch.scorer, RefreshesOnDevice):
+            knots = batch.scorer.refreshed_knots(
+                batch, self.ranks, moved=self.moved, pool=self.size, over_all=over.with_observed
+            )
+            if knots is not None:
+                return LeastRiskBySummary(weight, over, likelihood, knots, self.ranks)
         vectors = batch.scorer.embeddings()
         if self.then.shape[1] != vectors.users.shape[1]:
             self.then = np.zeros_like(vectors.users)
@@ -81,15 +83,8 @@ class Summaries:
         self._make(due, vectors, batch, over.with_observed)
         return LeastRiskBySummary(weight, over, likelihood, self.knots, self.ranks)
 
-    def _on_device(self, batch: Batch, over_all: bool) -> Any:
-        """The knots where a model keeps its vectors on a GPU and refreshes the summaries there, otherwise None."""
-        refresh = getattr(batch.scorer, "refreshed_knots", None)
-        if refresh is None:
-            return None
-        return refresh(batch, self.ranks, moved=self.moved, pool=self.size, over_all=over_all)
-
     def _make(self, due: np.ndarray, vectors: Embeddings, batch: Batch, over_all: bool) -> None:
-        """In as many threads as the batch allows, each for users of its own."""
+        """In as many threads as the batch allows, each with its share of the users."""
         if len(due) == 0:
             return
         items = vectors.items[self.pool.items]  # (P, d)

@@ -32,6 +32,9 @@ from bayesneg.models.validate import checked_negatives
 
 EXAMPLES = 1 << 15  # per block at most, unless a batch has more
 NUMBERS = 1 << 18  # drawn numbers per block at most
+NO_EMBEDDINGS = (
+    "this model gives scores and no vectors; choose a sampler that needs none (BNS: cdf='exact', AOBPR: rank='score')"
+)
 
 
 class TorchLearner:
@@ -85,16 +88,16 @@ class TorchLearner:
 
     def embeddings(self) -> Embeddings:
         if self.scores:
-            raise InputError(
-                "this model gives scores and no vectors; choose a sampler that needs none (BNS: cdf='exact')"
-            )
+            raise InputError(NO_EMBEDDINGS)
         return self._vectors().embeddings()
 
     def refreshed_knots(
         self, batch: Batch, ranks: np.ndarray, *, moved: float, pool: int, over_all: bool
     ) -> Tensor | None:
-        """Summaries of the lists of the batch's users, on the GPU; None where whoever asks had better make them."""
-        if self.device.type == "cpu" or self.scores:
+        """As declared by :class:`~bayesneg.interfaces.RefreshesOnDevice`; refused for a model without embeddings."""
+        if self.scores:
+            raise InputError(NO_EMBEDDINGS)
+        if self.device.type == "cpu":
             return None
         with self.trainable.evaluating():
             users, items = (vectors.float() for vectors in self.trainable.embeddings())

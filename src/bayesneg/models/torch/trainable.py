@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -15,6 +16,15 @@ from bayesneg.models.torch.batch_scores import DirectScores, EmbeddingScores
 from bayesneg.models.torch.device import memory_named, pick_device
 from bayesneg.models.torch.graph import SmoothedEmbeddings
 from bayesneg.models.torch.settings import TorchSettings
+
+
+@runtime_checkable
+class GivesScores(Protocol):
+    """A module that gives scores without embeddings."""
+
+    def scores(self, users: Tensor) -> Tensor:
+        """Scores (B, n_items) of the whole catalogue for ``users`` (B,)."""
+        ...
 
 
 class Trainable:
@@ -58,9 +68,9 @@ class Trainable:
             return EmbeddingScores(
                 *self.embeddings(), users, ensemble_size=self.ensemble_size, first_layer=self._penalized()
             )
-        if not callable(getattr(self.module, "scores", None)):
+        if not isinstance(self.module, GivesScores):
             raise InputError(f"{type(self.module).__name__} has no method scores(users); gives='scores' needs one")
-        scores = self.module.scores(users)  # type: ignore[operator]
+        scores = self.module.scores(users)
         if scores.shape != (len(users), self.shape[1]):
             raise InputError(
                 f"scores(users) must give {len(users)} × {self.shape[1]} numbers, a row per user and a column per "

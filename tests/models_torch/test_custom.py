@@ -140,13 +140,15 @@ SAMPLERS = {
     "dns of all": bn.DNS(candidates="all"),
     "srns": bn.SRNS(memory=3, fresh=4),
     "bns": bn.BNS(),
+    "bns, refreshed": bn.BNS(cdf="refreshed"),
+    "bns, empirical, refreshed": bn.BNS(likelihood="empirical", cdf="refreshed"),
     "bns of all": bn.BNS(candidates="all"),
     "bns with a schedule": bn.BNS(weight=bn.samplers.LinearDecay()),
     "bns after rns": bn.WarmStart(bn.RNS(), bn.BNS(), warmup=1),
     "posterior": bn.Posterior(),
-    "one's own": Softmax(),
+    "custom": Softmax(),
 }
-NEED_VECTORS = {"aobpr by factor", "srns"}
+NEED_VECTORS = {"aobpr by factor", "srns", "bns, refreshed", "bns, empirical, refreshed"}
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
@@ -185,7 +187,7 @@ def test_scores_and_vectors_of_one_model_train_alike(split):
 
 
 @pytest.mark.parametrize("model", [VECTORS, SCORES], ids=["vectors", "scores"])
-def test_a_model_of_one_s_own_learns(split, model):
+def test_a_custom_model_learns(split, model):
     curve = fit(model, split, bn.RNS(), epochs=15).record.at_epochs("ndcg@20")
     assert curve[15] > 1.2 * curve[1]
 
@@ -233,6 +235,11 @@ def test_a_penalty_on_vectors_needs_vectors(split, tmp_path):
     with pytest.raises(InputError, match="gives scores and no vectors; use penalty='weight_decay'"):
         fit(model, split, bn.RNS(), out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_penalty_on_the_first_layer_needs_lightgcn():
+    with pytest.raises(InputError, match="penalty='first_layer' needs LightGCN"):
+        bn.TorchModel(build=Scores, penalty="first_layer")
 
 
 def module(forward=None, scores=None):
