@@ -45,7 +45,7 @@ def main() -> None:
         for seed in range(arguments.seeds if arguments.only in name else 0):
             started = time.perf_counter()
             run = bn.fit(
-                bn.MF(), split, sampler, epochs=arguments.epochs, seed=seed, select="last",
+                bn.MF.paper(), split, sampler, epochs=arguments.epochs, seed=seed, select="last",
                 evaluate_every=arguments.epochs, progress=False,
             )  # fmt: skip
             record, seconds = run.record, time.perf_counter() - started

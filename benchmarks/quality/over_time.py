@@ -32,12 +32,19 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     seeds = parser.parse_args().seeds
     parts = splits(None)["ml-100k"]
-    bn.fit(bn.MF(), parts, bn.RNS(), epochs=1, progress=False)  # compiles
+    bn.fit(bn.MF.paper(), parts, bn.RNS(), epochs=1, progress=False)  # compiles
     curves: dict[str, list[dict[str, list[float]]]] = {label: [] for label in SAMPLERS}
     for seed in range(seeds):
         for label, sampler in SAMPLERS.items():
             run = bn.fit(
-                bn.MF(), parts, sampler, epochs=EPOCHS, seed=seed, select="last", evaluate_every=EVERY, progress=False
+                bn.MF.paper(),
+                parts,
+                sampler,
+                epochs=EPOCHS,
+                seed=seed,
+                select="last",
+                evaluate_every=EVERY,
+                progress=False,
             )
             seconds = np.cumsum([line["seconds"] for line in run.record.epochs])
             judged = {int(epoch): value for epoch, value in run.record.at_epochs("ndcg@20").items()}

@@ -37,7 +37,7 @@ def main() -> None:
     values: dict[str, list[float]] = {}
     for label, sampler in SAMPLERS.items():
         records = bn.compare(
-            bn.MF(threads=2 if "threads" in label else 1),
+            bn.MF.paper(threads=2 if "threads" in label else 1),
             split,
             {label: sampler},
             seeds=arguments.seeds,

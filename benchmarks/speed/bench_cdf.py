@@ -71,7 +71,7 @@ def times(train: bn.Interactions, n_epochs: int, names: list[str]) -> dict[str, 
 
 def parts(train: bn.Interactions, sampler: NegativeSampler, n_epochs: int) -> dict[str, float]:
     """Where an epoch's seconds go, medians: drawing candidates and priors, refreshing summaries, and all the rest."""
-    learner = bn.MF(dim=DIM).start(train, rng=stream(0, "init"))
+    learner = bn.MF.paper(dim=DIM).start(train, rng=stream(0, "init"))
     ready = sampler.prepare(train, rng=stream(0, "sampler"))
     order = stream(0, "order").permutation(len(train))
     spent = {"draws": 0.0, "rule": 0.0}
@@ -119,7 +119,7 @@ def train_and_compare(  # type: ignore[no-untyped-def]
 
 def agreement(train: bn.Interactions, n_epochs: int, every: int) -> dict[str, list[float]]:
     """The share of examples, epoch by epoch, in which exact F picks the same; of DNS as well, for comparison."""
-    learner = bn.MF(dim=DIM).start(train, rng=stream(0, "init"))
+    learner = bn.MF.paper(dim=DIM).start(train, rng=stream(0, "init"))
     refreshed, exact = (bn.BNS(cdf=cdf).prepare(train, rng=stream(0, "sampler")) for cdf in ("refreshed", "exact"))
     mirror = scoring.mirror_of(learner.items, scoring.places_of(train.users, train.indices, train.n_items))
     factors = scoring.Factors(learner.users, learner.items, mirror)

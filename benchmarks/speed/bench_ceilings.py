@@ -83,7 +83,7 @@ def kernels(parts: bn.Split) -> dict[str, tuple[Callable[[], float], Work]]:
     train, test = parts.train, parts.test
     n, m = len(train), CANDIDATES
     order = stream(0, "order").permutation(n)
-    learner = bn.MF(dim=DIM).start(train, rng=stream(0, "init"))
+    learner = bn.MF.paper(dim=DIM).start(train, rng=stream(0, "init"))
     batch = Batch(train.users[order], train.indices[order], order, 1, train, learner, stream(0, "draws"))
     evaluated = int((test.counts > 0).sum())
     return {

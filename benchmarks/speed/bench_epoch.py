@@ -29,7 +29,7 @@ import bayesneg as bn
 from bayesneg.kernels.numba import sgd
 split = bn.split(bn.synthetic(30, 40, seed=0), test=0.2, seed=0)
 for sampler in (bn.RNS(), bn.BNS.paper()):
-    bn.fit(bn.MF(dim=2), split, sampler, epochs=1, progress=False)
+    bn.fit(bn.MF.paper(dim=2), split, sampler, epochs=1, progress=False)
 print(sum(sgd.train_block.stats.cache_misses.values()))
 """
 

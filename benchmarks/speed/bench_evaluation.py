@@ -38,7 +38,7 @@ WITHOUT_AUC = tuple(metric for metric in METRICS if metric != "auc")
 
 
 def trained(split: Split, dim: int) -> EmbeddingScorer:
-    run = bn.fit(bn.MF(dim=dim), split, bn.RNS(), epochs=5, seed=0, progress=False)
+    run = bn.fit(bn.MF.paper(dim=dim), split, bn.RNS(), epochs=5, seed=0, progress=False)
     vectors = run.scorer.embeddings()
     return EmbeddingScorer(vectors.users, vectors.items)
 

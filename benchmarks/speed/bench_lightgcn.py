@@ -36,7 +36,7 @@ class Epochs:
     """Epochs of one learner and sampler, one after another."""
 
     def __init__(self, train: Interactions, sampler: NegativeSampler, device: Device, batch_size: int) -> None:
-        self.learner: TorchLearner = bn.LightGCN(device=device, batch_size=batch_size).start(
+        self.learner: TorchLearner = bn.LightGCN.paper(device=device, batch_size=batch_size).start(
             train, rng=stream(0, "init")
         )
         self.sampler, self.train, self.epoch = sampler.prepare(train, rng=stream(0, "sampler")), train, 0
@@ -88,7 +88,7 @@ def a_million_items(device: Device, sampler: NegativeSampler) -> dict[str, float
     train = Interactions.from_numbers(users, items, user_ids=np.arange(n_users), item_ids=np.arange(n_items))
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
-    learner = bn.LightGCN(device=device, batch_size=1024).start(train, rng=rng)
+    learner = bn.LightGCN.paper(device=device, batch_size=1024).start(train, rng=rng)
     ready = sampler.prepare(train, rng=rng)
     order = rng.permutation(len(train))
 

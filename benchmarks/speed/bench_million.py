@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--learning-rate", type=float, default=0.05)
     asked = parser.parse_args()
     train = bn.synthetic(asked.users, asked.items, n_interactions=asked.interactions, seed=0)
-    model = bn.MF(dim=32, threads=asked.threads, learning_rate=asked.learning_rate)
+    model = bn.MF.paper(dim=32, threads=asked.threads, learning_rate=asked.learning_rate)
     learner = model.start(train, rng=stream(0, "init"))
     sampler = BNS(cdf="refreshed").prepare(train, rng=stream(0, "sampler"))
     active = np.flatnonzero(train.counts > 0)

@@ -51,7 +51,7 @@ def main() -> None:
 
 def _ndcg(parts: bn.Split, sampler: NegativeSampler, threads: int, seed: int) -> float:
     run = bn.fit(
-        bn.MF(threads=threads), parts, sampler, epochs=EPOCHS, seed=seed, select="last", evaluate_every=EPOCHS,
+        bn.MF.paper(threads=threads), parts, sampler, epochs=EPOCHS, seed=seed, select="last", evaluate_every=EPOCHS,
         progress=False,
     )  # fmt: skip
     return float(run.record.final["ndcg@20"] or 0.0)

@@ -24,7 +24,7 @@ def our_epoch(
     train: bn.Interactions, sampler: NegativeSampler, *, dim: int = DIM, threads: int = 1, warm: bool = True
 ) -> Epoch:
     """The next epoch with all that belongs to it, draws and refreshes too; the first one warms up, if wanted."""
-    learner = bn.MF(dim=dim, threads=threads).start(train, rng=stream(0, "init"))
+    learner = bn.MF.paper(dim=dim, threads=threads).start(train, rng=stream(0, "init"))
     ready = sampler.prepare(train, rng=stream(0, "sampler"))
     order = stream(0, "order").permutation(len(train))
     epochs = iter(range(1, 10_000))

@@ -56,7 +56,7 @@ def main() -> None:
     records: list[RunRecord] = []
     for seed in range(arguments.seeds):  # seed by seed, so that an early end leaves whole tables
         found = audit(
-            bn.MF(),
+            bn.MF.paper(),
             splits,
             samplers,
             seeds=[seed],

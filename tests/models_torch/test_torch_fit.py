@@ -181,7 +181,7 @@ def test_a_resumed_run_ends_in_the_same_bytes(validated, tmp_path, sampler):
         "sampler": sampler,
         "epochs": 5,
         "checkpoint_every": 2,
-        "model": bn.LightGCN(dim=4, decay_every=2, device="cpu"),
+        "model": bn.LightGCN.paper(dim=4, decay_every=2, device="cpu"),
     }
     whole = fit(validated, out=tmp_path / "whole", **settings)
     with pytest.raises(StoppedError):

@@ -9,10 +9,21 @@ from bayesneg.errors import InputError
 from bayesneg.models.torch import settings
 
 
-def test_the_defaults_are_the_paper_s():
+@pytest.mark.parametrize("kind", [bn.LightGCN, bn.TorchMF])
+def test_the_paper_s_settings_have_a_name(kind):
+    model = kind.paper()
+    assert (model.dim, model.layers, model.learning_rate, model.batch_size) == (32, int(kind is bn.LightGCN), 0.01, 128)
+    assert (model.decay, model.decay_every, model.strength, model.shuffle) == (0.1, 20, 1e-5, "epoch")
+    assert kind.paper(batch_size=1024).strength == pytest.approx(1.25e-6)
+    assert kind.paper(decay=0.5, dim=4) == kind(decay=0.5, dim=4, scale_regularization=True)
+
+
+def test_the_defaults_keep_the_learning_rate_and_do_not_scale_the_penalty():
     model = bn.LightGCN()
-    assert (model.dim, model.layers, model.learning_rate, model.batch_size) == (32, 1, 0.01, 128)
-    assert (model.decay, model.decay_every, model.strength) == (0.1, 20, 1e-5)
+    assert model.rate_at(1) == model.rate_at(100) == 0.01
+    assert model.strength == bn.LightGCN(batch_size=2048).strength == bn.LightGCN.paper().strength
+    assert model.shuffle == bn.MF().shuffle == "epoch"
+    assert bn.MF.paper(dim=4) == bn.MF(dim=4, shuffle="once")
 
 
 def test_the_learning_rate_falls_in_steps():
@@ -21,10 +32,11 @@ def test_the_learning_rate_falls_in_steps():
     assert rates == pytest.approx([0.5, 0.5, 0.5, 0.05, 0.05, 0.05, 0.005])
 
 
-def test_the_penalty_falls_as_the_batch_grows_unless_told_otherwise():
-    assert bn.LightGCN(regularization=1e-3, batch_size=1024).strength == pytest.approx(1.25e-4)
-    assert bn.LightGCN(regularization=1e-3, batch_size=32).strength == pytest.approx(4e-3)
-    assert bn.LightGCN(regularization=1e-3, batch_size=1024, scale_regularization=False).strength == 1e-3
+def test_the_penalty_scales_with_the_batch_where_asked():
+    scaled = {"regularization": 1e-3, "scale_regularization": True}
+    assert bn.LightGCN(batch_size=1024, **scaled).strength == pytest.approx(1.25e-4)
+    assert bn.LightGCN(batch_size=32, **scaled).strength == pytest.approx(4e-3)
+    assert bn.LightGCN(regularization=1e-3, batch_size=1024).strength == 1e-3
 
 
 @pytest.mark.parametrize(
@@ -39,7 +51,7 @@ def test_the_penalty_falls_as_the_batch_grows_unless_told_otherwise():
         ({"decay": 0}, "decay must be"),
         ({"decay_every": 0}, "decay_every must be"),
         ({"regularization": -1}, "regularization must be"),
-        ({"penalty": "l1"}, "penalty must be one of weight_decay, batch"),
+        ({"penalty": "l1"}, "penalty must be one of weight_decay, batch, first_layer"),
         ({"batch_size": 0}, "batch_size must be"),
         ({"shuffle": "never"}, "shuffle must be"),
         ({"device": "tpu"}, "device must be one of auto, cpu, cuda"),

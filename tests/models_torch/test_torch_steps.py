@@ -80,8 +80,8 @@ PENALTIES = {
     "weight decay": {"regularization": 0.3},
     "batch": {"regularization": 0.3, "penalty": "batch"},
     "first layer": {"regularization": 0.3, "penalty": "first_layer"},
-    "weight decay, not scaled": {"regularization": 0.3, "scale_regularization": False},
-    "batch, not scaled": {"regularization": 0.3, "penalty": "batch", "scale_regularization": False},
+    "weight decay, scaled": {"regularization": 0.3, "scale_regularization": True},
+    "batch, scaled": {"regularization": 0.3, "penalty": "batch", "scale_regularization": True},
 }
 
 
@@ -131,8 +131,8 @@ def test_a_step_of_lightgcn_is_that_of_autograd_on_a_dense_matrix(penalty, ensem
     """Two layers, each model of the ensemble with its own loss; user 1 has no negative."""
     negatives = torch.tensor((4, -1, 1))
     model = bn.LightGCN(
-        dim=3, layers=2, learning_rate=0.1, regularization=0.2, scale_regularization=False, penalty=penalty,
-        ensemble_size=ensemble_size, device="cpu",
+        dim=3, layers=2, learning_rate=0.1, regularization=0.2, penalty=penalty, ensemble_size=ensemble_size,
+        device="cpu",
     )  # fmt: skip
     learner, _ = trained(model, Given(tuple(negatives.tolist())))
     start = started(model)

@@ -112,8 +112,10 @@ def typed(kind: type[Any], given: Settings, where: str, base: Any = None) -> dic
     }
 
 
-def canonical(kind: type[Any], given: Settings, where: str) -> dict[str, Any]:
+def canonical(kind: type[Any], given: Settings, where: str, *, base: object | None = None) -> dict[str, Any]:
     """The typed settings that differ from the defaults, in the order of their names: one for each way of writing it.
+
+    With ``base``, an object of the class, those that differ from its settings.
 
     >>> from bayesneg.samplers.dns import DNS
     >>> canonical(DNS, {"top": "1", "candidates": "5"}, "sampler dns")
@@ -121,6 +123,8 @@ def canonical(kind: type[Any], given: Settings, where: str) -> dict[str, Any]:
     """
     settings = reach(kind, given).settings
     found = typed(kind, given, where)
+    if base is not None:
+        return {key: value for key, value in sorted(found.items()) if value != getattr(base, key)}
     return {key: value for key, value in sorted(found.items()) if value != default_of(settings[key])}
 
 

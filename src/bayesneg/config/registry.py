@@ -8,7 +8,7 @@ which are loaded when their name is used.
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module, metadata
@@ -36,6 +36,13 @@ MODELS: Final[Mapping[str, type[Model]]] = {
     "item-knn": ItemKNN,
     "ease": EASE,
     "als": ALS,
+}
+# as the BNS paper trains them
+PAPER: Final[Mapping[str, Callable[..., Model]]] = {
+    **MODELS,
+    "mf": MF.paper,
+    "lightgcn": LightGCN.paper,
+    "torch-mf": TorchMF.paper,
 }
 BASELINES: Final = tuple(name for name, kind in MODELS.items() if issubclass(kind, Baseline))
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from bayesneg.config.build import build_sampler
-from bayesneg.config.registry import MODELS
+from bayesneg.config.registry import PAPER
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.evaluation.score_densities import ScoreDensities
@@ -24,7 +24,7 @@ View = Literal["last", "best"] | Blind
 
 @dataclass(frozen=True)
 class Cell:
-    """Everything that decides a cell's numbers, in plain values.
+    """Everything that decides a cell's numbers, in plain values; ``model_settings`` are changes from the paper's.
 
     Two cells of equal ``key`` give the same numbers with the same code on a CPU; a GPU sums in an order of its own, and
     the last digits may differ there.
@@ -67,7 +67,7 @@ def run_cell(cell: Cell, split: Split, *, progress: Callable[[dict[str, Any]], N
     sampler = build_sampler(cell.sampler, cell.sampler_settings, split) if cell.sampler else None
     observed = cell.densities and sampler is not None
     return fit(
-        MODELS[cell.model](**cell.model_settings),
+        PAPER[cell.model](**cell.model_settings),
         split,
         sampler,
         epochs=cell.epochs,

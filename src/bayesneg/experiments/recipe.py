@@ -14,6 +14,8 @@ use = "bns"                   # as in bayesneg compare --samplers
 [[where]]                     # what holds for some cells only
 dataset = "ml-1m"
 seeds = 3
+
+Models have the settings of the BNS paper (``MF.paper()``, ``LightGCN.paper()``) where the recipe gives no others.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from typing import Any, Final, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from bayesneg.config.build import canonical
-from bayesneg.config.registry import BASELINES, MODELS, main_name
+from bayesneg.config.registry import BASELINES, MODELS, PAPER, main_name
 from bayesneg.config.settings import check_known
 from bayesneg.config.specs import SamplerSpec
 from bayesneg.errors import InputError
@@ -180,7 +182,9 @@ class Recipe(_Strict):
                 fingerprint=fingerprint_of(dataset, view),
                 view=view,
                 model=model,
-                model_settings=canonical(MODELS[model], {**settings, **row.settings}, f"model {model}"),
+                model_settings=canonical(
+                    MODELS[model], {**settings, **row.settings}, f"model {model}", base=PAPER[model]()
+                ),
                 sampler=main_name(kind) or spec.name,
                 sampler_settings=canonical(kind, {**presets, **spec.settings}, f"sampler {spec.name}"),
                 label=row.label,

@@ -1,13 +1,12 @@
-"""Matrix factorization with the BPR loss, one example at a time.
+"""Matrix factorization with the BPR loss, one pair at a time.
 
 S. Rendle et al., "BPR: Bayesian Personalized Ranking from Implicit Feedback", UAI 2009; settings of B. Liu and B. Wang,
-ICDE 2023. The score is x_ui = w_u · h_i; an example (u, i, j) is one step on ln σ(x_ui − x_uj).
+ICDE 2023. The score is x_ui = w_u · h_i; a pair (u, i) with its negative j is one step on ln σ(x_ui − x_uj).
 
-With ``ensemble_size`` above 1 the vectors are those of several factorizations, one after another, and the score is
-the mean
-of theirs: each learns from its own error on the same example, and the negative is chosen by the mean (AOBPR by factor:
-by a factor of one). What one of them gets wrong by chance the others mostly do not. The vectors are kept divided by the
-root of the number of ensemble_size, which makes their inner product the mean.
+In an ensemble the embeddings of its models stand side by side and the score is the mean of their scores. Each model
+learns from its own error on the same pair, and the negative is chosen by the mean (AOBPR by factor: by a factor of one
+model). The embeddings are kept divided by the square root of the ensemble size, so that their inner product is the
+mean.
 """
 
 from __future__ import annotations
@@ -33,21 +32,32 @@ if TYPE_CHECKING:
     from bayesneg.kernels.numba.scoring import Factors, Places
     from bayesneg.kernels.numba.sgd import SGDConfig
 
-BLOCK = 1 << 14  # examples whose candidates are drawn at once
-NUMBERS = 1 << 20  # and at most this many numbers for them
+BLOCK = 1 << 14  # pairs whose candidates are drawn at once
+NUMBERS = 1 << 20  # drawn numbers per block at most
 
 
 @dataclass(frozen=True)
 class MF:
-    """Settings, the paper's by default.
+    """Matrix factorization with the BPR loss, trained by SGD on one pair at a time.
 
-    ``init_scale`` is the standard deviation of the initial normal factors, sqrt(regularization) unless given.
-    ``update="sequential"`` moves the items along the user vector just updated, as published; ``"simultaneous"`` is
-    the textbook step. ``shuffle="once"`` keeps one random order of examples, as published; ``"epoch"`` draws a new one
-    each time. ``threads`` above 1 lets threads write over each other's steps: faster, no longer deterministic.
-    ``sampling_batch`` is how many consecutive examples a sampler written in Python answers at once, before their
-    steps are taken; built-in samplers always see the factors as they are at each example. ``ensemble_size`` is how many
-    factorizations of ``dim`` factors learn side by side, the score being the mean of theirs.
+    ``MF.paper()`` gives the settings of the BNS paper.
+
+    Args:
+        dim: The number of dimensions of an embedding.
+        learning_rate: The step size of SGD.
+        regularization: The strength of the L2 penalty on the embeddings of each step.
+        init_scale: The standard deviation of the initial embeddings, by default sqrt(regularization).
+        update: ``"sequential"`` moves the items along the updated user embedding, as published; ``"simultaneous"`` is
+            the textbook step.
+        shuffle: ``"epoch"`` draws a new order of the training pairs for each epoch; ``"once"`` keeps one order.
+        threads: Threads that train without locks (Hogwild); above 1 training is faster and not deterministic.
+        sampling_batch: The number of consecutive pairs for which a custom sampler is called at once, before their
+            steps are taken; built-in samplers see the embeddings as they are at each pair.
+        ensemble_size: The number of models trained side by side on the same negatives, each from its own error; the
+            score is the mean of their scores.
+
+    >>> MF(dim=64).shuffle, MF.paper().shuffle
+    ('epoch', 'once')
     """
 
     dim: int = 32
@@ -55,7 +65,7 @@ class MF:
     regularization: float = 0.01
     init_scale: float | None = None
     update: Literal["sequential", "simultaneous"] = "sequential"
-    shuffle: Literal["once", "epoch"] = "once"
+    shuffle: Literal["once", "epoch"] = "epoch"
     threads: int = 1
     sampling_batch: int = 1
     ensemble_size: int = 1
@@ -96,7 +106,7 @@ class MF:
 
 
 class MFLearner(EmbeddingScorer):
-    """Factors in training, float32; samplers and evaluation see them as they are now."""
+    """Embeddings in training, float32; samplers and evaluation see them in their current state."""
 
     def __init__(self, settings: MF, train: Interactions, users: np.ndarray, items: np.ndarray) -> None:
         super().__init__(users, items)
@@ -176,7 +186,7 @@ class MFLearner(EmbeddingScorer):
         )
 
     def _called(self, sampler: NegativeSampler, batches: Iterator[Batch]) -> Iterator[Sampled]:
-        """Any sampler: it is called for the negatives, and compiled code takes the steps."""
+        """A custom sampler is called for the negatives, and compiled code takes the steps."""
         from bayesneg.kernels.numba import scoring, sgd
 
         factors = scoring.Factors(self.users, self.items, scoring.no_mirror())

@@ -38,11 +38,11 @@ class TorchSettings:
     """
 
     learning_rate: float = 0.01
-    decay: float = 0.1
+    decay: float = 1.0
     decay_every: int = 20
     regularization: float = 1e-5
     penalty: Literal["weight_decay", "batch", "first_layer"] = "weight_decay"
-    scale_regularization: bool = True
+    scale_regularization: bool = False
     batch_size: int = 128
     shuffle: Literal["once", "epoch"] = "epoch"
     device: Literal["auto", "cpu", "cuda"] = "auto"
