@@ -1,4 +1,4 @@
-# make demo   compare RNS, DNS and BNS on the built-in world and write an HTML report
+# make demo   RNS, DNS, BNS, BNS with a learned prior and EASE on the built-in synthetic dataset, and an HTML report
 # make test   lint, format check, types, tests
 # make bench  the benchmarks behind docs/speed.md, audit-kuairec.md and beyond.md (BAYESNEG_DATA names the data; some
 #             hours on two cores; each module also runs alone); docs/reproduction.md: bayesneg reproduce
@@ -13,7 +13,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed
-	$(BIN)/bayesneg compare synthetic --samplers rns,dns,bns --seeds 3 --epochs 40 --report demo-report.html
+	$(BIN)/bayesneg compare synthetic --samplers rns,dns,bns,bns-learned --baselines ease \
+	  --set learning_rate=0.05 --epochs 15 --seeds 3 --report demo-report.html
 
 test: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
