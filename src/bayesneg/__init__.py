@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bayesneg.data.synthetic import synthetic as synthetic
     from bayesneg.errors import BayesnegError as BayesnegError
     from bayesneg.evaluation.ranking import evaluate as evaluate
+    from bayesneg.evaluation.results import EvaluationReport as EvaluationReport
     from bayesneg.experiments.audit import Audit as Audit
     from bayesneg.experiments.audit import audit as audit
     from bayesneg.experiments.audit import hide as hide
@@ -65,6 +66,7 @@ _HOMES = {
     "bayesneg.data.synthetic": ("synthetic",),
     "bayesneg.errors": ("BayesnegError",),
     "bayesneg.evaluation.ranking": ("evaluate",),
+    "bayesneg.evaluation.results": ("EvaluationReport",),
     "bayesneg.experiments.audit": ("Audit", "audit", "hide"),
     "bayesneg.experiments.compare": ("compare",),
     "bayesneg.interfaces": ("NO_NEGATIVE", "Batch", "NegativeSampler", "Observer", "Prior"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import RULES, split
-from bayesneg.data.synthetic import World, _allocated, synthetic
+from bayesneg.data.synthetic import SyntheticWorld, _allocated, synthetic
 from bayesneg.errors import InputError
 
 
@@ -22,19 +22,19 @@ def data() -> Interactions:
 
 
 @pytest.fixture(scope="module")
-def world(data: Interactions) -> World:
-    assert isinstance(data.truth, World)
+def world(data: Interactions) -> SyntheticWorld:
+    assert isinstance(data.truth, SyntheticWorld)
     return data.truth
 
 
 @pytest.fixture(scope="module")
-def liked(world: World) -> np.ndarray:
+def liked(world: SyntheticWorld) -> np.ndarray:
     """The whole truth of the default world, (n_users, n_items): small enough to look at."""
     return world.likes(np.arange(world.n_users)[:, None], np.arange(world.n_items))
 
 
 @pytest.fixture(scope="module")
-def chances(world: World) -> np.ndarray:
+def chances(world: SyntheticWorld) -> np.ndarray:
     return world.preference(np.arange(world.n_users)[:, None], np.arange(world.n_items))
 
 
@@ -148,7 +148,7 @@ def test_what_the_group_likes_tells_what_a_member_likes(data, world, chances):
     assert data.user_columns["group"].tolist() == [f"g{group}" for group in world.groups]
 
 
-def within_group_agreement(world: World, chances: np.ndarray) -> float:
+def within_group_agreement(world: SyntheticWorld, chances: np.ndarray) -> float:
     """Mean correlation over items of two different members of a group, less that of any two users."""
     centred = chances - chances.mean(axis=1, keepdims=True)
     centred /= np.linalg.norm(centred, axis=1, keepdims=True)

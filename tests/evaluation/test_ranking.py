@@ -217,7 +217,7 @@ def test_every_batch_of_lists_gives_the_same_report(larger, monkeypatch):
     table, split = larger
     whole = evaluate(TableScorer(table), split)
     for places in (1, 40, 1000):
-        monkeypatch.setattr(ranking, "BATCH_PLACES", places)
+        monkeypatch.setattr(ranking, "BATCH_SIZE", places)
         part = evaluate(TableScorer(table), split)
         assert part.mean == pytest.approx(whole.mean)
         for key, values in whole.values.items():

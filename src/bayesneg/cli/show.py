@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bayesneg.cli.output import counted, say, show_table
-from bayesneg.evaluation.results import Report
+from bayesneg.evaluation.results import EvaluationReport
 from bayesneg.evaluation.statistics import Estimate, estimate
 from bayesneg.report.names import decimals, number
 from bayesneg.report.summary import final_keys, summarise
@@ -82,7 +82,7 @@ def show_run(record: RunRecord) -> None:
     _say_odd(record.data)
 
 
-def show_report(report: Report) -> None:
+def show_report(report: EvaluationReport) -> None:
     intervals = {key: report.interval(key) for key in report.values}
     _show_metrics(f"{report.part}: {counted(report.n_users, 'user', 'users')}", report.mean, intervals)
 

@@ -1,4 +1,4 @@
-"""Who chose what: a frozen, sorted CSR matrix of users × items with its raw identifiers.
+"""User–item interactions: a frozen, sorted CSR matrix of users × items with its raw identifiers.
 
 Dense numbers (0 … n−1) are used everywhere inside; raw identifiers live here and at the edges.
 """
@@ -20,32 +20,45 @@ if TYPE_CHECKING:
 
 
 class Truth(Protocol):
-    """Whether a user would like an item, known for every pair: a generated world, or a fully observed matrix."""
+    """Whether a user likes an item, known for every pair: a generated world, or a fully observed matrix."""
 
     def likes(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """``users`` and ``items`` broadcast against each other; True where the user likes the item."""
+        """True where the user likes the item; ``users`` and ``items`` broadcast."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """Sorted rows of distinct items per user.
+    """User–item interactions as a CSR matrix; every part of a split shares the same identifiers and dense numbers.
 
-    Build one with :meth:`from_pairs`; every part of a split shares the same identifiers and so the same dense numbers.
+    Build one with :func:`bayesneg.load` or :meth:`from_pairs`.
 
-    >>> data = Interactions.from_pairs(["b", "a", "b", "b"], [7, 7, 9, 7])
-    >>> data.n_users, data.n_items, len(data), data.n_duplicates
-    (2, 2, 3, 1)
-    >>> data.row(0), data.user_ids[0]
-    (array([0, 1], dtype=int32), 'b')
+    Args:
+        indptr: Start of each user's row in ``indices``, (n_users + 1,) int64.
+        indices: Items, ascending within a user, (n,) int32.
+        user_ids: Raw user identifiers, integers or strings, (n_users,).
+        item_ids: Raw item identifiers, (n_items,).
+        times: Time of each interaction, (n,) in the order of ``indices``.
+        user_columns: User features, name → (n_users,).
+        truth: Whether a user likes an item, where that is known for every pair.
+        name: Name of the dataset.
+        n_duplicates: Number of repeated pairs that were collapsed.
+        n_below_min_rating: Number of rows dropped for their rating.
+
+    Example:
+        >>> data = Interactions.from_pairs(["b", "a", "b", "b"], [7, 7, 9, 7])
+        >>> data.n_users, data.n_items, len(data), data.n_duplicates
+        (2, 2, 3, 1)
+        >>> data.row(0), data.user_ids[0]
+        (array([0, 1], dtype=int32), 'b')
     """
 
-    indptr: np.ndarray  # (n_users + 1,) int64
-    indices: np.ndarray  # (n,) int32, ascending within a user
-    user_ids: np.ndarray  # (n_users,) as given: integers or strings
-    item_ids: np.ndarray  # (n_items,)
-    times: np.ndarray | None = None  # (n,) in the order of indices
-    user_columns: Mapping[str, np.ndarray] = field(default_factory=dict)  # each (n_users,)
+    indptr: np.ndarray
+    indices: np.ndarray
+    user_ids: np.ndarray
+    item_ids: np.ndarray
+    times: np.ndarray | None = None
+    user_columns: Mapping[str, np.ndarray] = field(default_factory=dict)
     truth: Truth | None = None
     name: str = "data"
     n_duplicates: int = 0
@@ -61,9 +74,17 @@ class Interactions:
         user_columns: Mapping[str, Mapping[Any, Any]] | None = None,
         name: str = "data",
     ) -> Interactions:
-        """Number the identifiers in order of first appearance and collapse repeated pairs (the last time is kept).
+        """Number raw identifiers in order of first appearance, and collapse repeated pairs.
 
-        ``user_columns`` maps a column's name to {user id: value}.
+        Args:
+            user_ids: Raw user identifier of each interaction, (n,).
+            item_ids: Raw item identifier of each interaction, (n,).
+            times: Time of each interaction, (n,); the latest of a repeated pair is kept.
+            user_columns: User features, name → {user id: value}.
+            name: Name of the dataset.
+
+        Returns:
+            The interactions.
         """
         users, known_users = numbered(user_ids)
         items, known_items = numbered(item_ids)
@@ -89,7 +110,22 @@ class Interactions:
         name: str = "data",
         n_below_min_rating: int = 0,
     ) -> Interactions:
-        """From dense numbers (n,) and (n,): sorts the pairs and collapses duplicates, keeping the last time of each."""
+        """Sort pairs of dense numbers, and collapse repeated ones.
+
+        Args:
+            users: User number of each interaction, (n,).
+            items: Item number of each interaction, (n,).
+            user_ids: Raw user identifiers, (n_users,).
+            item_ids: Raw item identifiers, (n_items,).
+            times: Time of each interaction, (n,); the latest of a repeated pair is kept.
+            user_columns: User features, name → (n_users,).
+            truth: Whether a user likes an item, where that is known for every pair.
+            name: Name of the dataset.
+            n_below_min_rating: Number of rows dropped for their rating.
+
+        Returns:
+            The interactions.
+        """
         if len(users) == 0:
             raise DataError(f"{name}: no interactions; there is nothing to learn from")
         if len(item_ids) > np.iinfo(np.int32).max:
@@ -149,12 +185,12 @@ class Interactions:
         return np.bincount(self.indices, minlength=self.n_items)
 
     def row(self, user: int) -> np.ndarray:
-        """The items of one user, ascending."""
+        """The items of one user, ascending: (n,) int32."""
         return self.indices[self.indptr[user] : self.indptr[user + 1]]
 
     @cached_property
     def observed(self) -> Observed:
-        """The pairs as compiled draws look them up; two bytes each beside the rows."""
+        """The pairs as compiled draws look them up, two bytes per pair."""
         from bayesneg.kernels.numba.observed import observed_pairs
 
         return observed_pairs(self.indptr, self.indices, self.n_items)
@@ -164,7 +200,7 @@ class Interactions:
         return self.users.astype(np.int64) * self.n_items + self.indices
 
     def contains(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """True where the pair is present; ``users`` and ``items`` broadcast."""
+        """True where the user interacted with the item; ``users`` and ``items`` broadcast."""
         wanted = np.asarray(users, dtype=np.int64) * self.n_items + np.asarray(items, dtype=np.int64)
         if len(self) == 0:
             return np.zeros(wanted.shape, dtype=bool)
@@ -182,7 +218,7 @@ class Interactions:
         )
 
     def union(self, other: Interactions) -> Interactions:
-        """Both together; they must share their identifiers."""
+        """The interactions of two parts of one dataset."""
         if self.user_ids is not other.user_ids or self.item_ids is not other.item_ids:
             raise InputError("union needs two parts of one dataset; these have different identifiers")
         merged = Interactions.from_numbers(
@@ -201,12 +237,12 @@ class Interactions:
         return {user: number for number, user in enumerate(self.user_ids.tolist())}
 
     def user_number(self, user_id: Any) -> int:
-        """The dense number of a raw user id; integers and their decimal strings are taken as the same."""
+        """The dense number of a raw user id; an integer and its decimal string are the same id."""
         return _number_of(user_id, self._user_numbers, "user")
 
     @cached_property
     def fingerprint(self) -> str:
-        """A short sha256 over rows and identifiers: the same data gives the same fingerprint on any machine."""
+        """A short sha256 over rows and identifiers, the same on every machine."""
         digest = hashlib.sha256()
         for part in (self.indptr.astype("<i8"), self.indices.astype("<i4")):
             digest.update(part.tobytes())

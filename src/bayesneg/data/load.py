@@ -40,20 +40,34 @@ def load(
     name: str | None = None,
     format: Format | None = None,
 ) -> Interactions:
-    """Who chose what, from wherever it is.
+    """Read user–item interactions from a built-in dataset, a file, a folder, a frame or a sparse matrix.
 
-    ``source`` is a built-in name (``synthetic``, ``ml-100k``, ``ml-1m``, ``yahoo-r3``, ``kuairec``, ``gowalla``,
-    ``yelp2018``), a file (CSV, TSV, ``::`` or another separator, Parquet, adjacency lists), a folder in the layout of
-    one of these datasets, a pandas, polars or Arrow frame, or a SciPy sparse matrix (users × items).
+    Columns are guessed from common names. Duplicate pairs collapse into one, with the latest time. Identifiers are kept
+    as they are written: ``"007"`` stays ``"007"``.
 
-    Columns are guessed from common names; a name, or a position from 0, overrides the guess, and ``""`` says that
-    there is no such column. ``user_columns`` are kept for group priors; a folder that knows its users gives all it
-    knows unless told which. Ratings are dropped; ``min_rating`` keeps the rows rated so or higher. ``data_dir`` is
-    where built-in datasets are looked for. Identifiers come back as they were given: ``"007"`` stays ``"007"``.
+    Args:
+        source: A built-in name (``synthetic``, ``ml-100k``, ``ml-1m``, ``yahoo-r3``, ``kuairec``, ``gowalla``,
+            ``yelp2018``), a file (CSV, TSV or another separator, Parquet, adjacency lists), a folder in the layout of
+            one of these datasets, a pandas, polars or Arrow frame, or a SciPy sparse matrix (users × items).
+        user_column: Name of the user column, or its position from 0.
+        item_column: Name of the item column, or its position from 0.
+        rating_column: Name or position of the rating column; ``""`` for none.
+        time_column: Name or position of the time column; ``""`` for none.
+        user_columns: User features to keep for group priors; by default none of a table, all of a MovieLens folder.
+        separator: Separator of a text table; guessed by default.
+        header: Whether the first line of a text table has the names of the columns; guessed by default.
+        min_rating: Keep only rows with at least this rating; ratings themselves are dropped.
+        data_dir: Folder of the built-in datasets; by default ``BAYESNEG_DATA``, else the user's data folder.
+        name: Name of the dataset in records and reports.
+        format: ``"table"``, ``"parquet"`` or ``"adjacency"``; guessed by default.
 
-    >>> import polars as pl
-    >>> load(pl.DataFrame({"user": ["ann", "bob", "ann"], "item": [7, 7, 9]}), name="three")
-    Interactions('three': 3 of 2 users with 2 items)
+    Returns:
+        The interactions, with users and items numbered in order of first appearance.
+
+    Example:
+        >>> import polars as pl
+        >>> load(pl.DataFrame({"user": ["ann", "bob", "ann"], "item": [7, 7, 9]}), name="three")
+        Interactions('three': 3 of 2 users with 2 items)
     """
     how = read_options(
         user_column=user_column,
@@ -128,11 +142,34 @@ def read_split(
     name: str | None = None,
     format: Format | None = None,
 ) -> Split:
-    """The parts as they are given, files or frames, read with the same options as :func:`~bayesneg.data.load.load`.
+    """Read a published split: a training and a test source, numbered together.
 
-    ``user_file`` is a table with a user column and what is known about each user. ``validation`` is the share of the
-    training part that is set aside, drawn with ``seed``. A pair in both parts is an error, since the test part must be
-    unseen; ``overlap="drop"`` takes such pairs out of the test part.
+    Args:
+        train_source: File or frame of the training interactions.
+        test_source: File or frame of the test interactions.
+        validation: Share of the training interactions to hold out for validation; 0 for none.
+        seed: Seed of the validation part.
+        user_file: Table with a user column and one column per user feature.
+        overlap: ``"raise"`` if a test pair that is also in training is an error, ``"drop"`` to remove it from the test.
+        user_column: Name of the user column, or its position from 0.
+        item_column: Name of the item column, or its position from 0.
+        rating_column: Name or position of the rating column; ``""`` for none.
+        time_column: Name or position of the time column; ``""`` for none.
+        user_columns: User features to keep for group priors, of ``user_file`` if given.
+        separator: Separator of text tables; guessed by default.
+        header: Whether the first line of a text table has the names of the columns; guessed by default.
+        min_rating: Keep only rows with at least this rating.
+        name: Name of the dataset in records and reports.
+        format: ``"table"``, ``"parquet"`` or ``"adjacency"``; guessed by default.
+
+    Returns:
+        The split; users and items that occur only in the test are kept.
+
+    Example:
+        >>> import polars as pl
+        >>> train = pl.DataFrame({"user": ["ann", "bob"], "item": [7, 7]})
+        >>> read_split(train, pl.DataFrame({"user": ["ann"], "item": [9]})).n_test_only_items
+        1
     """
     if overlap not in ("raise", "drop"):
         raise InputError(f"overlap must be 'raise' or 'drop', got {overlap!r}")

@@ -26,18 +26,25 @@ TIMED = ("last", "time")
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Disjoint parts over the same users and items. Validation, if any, was carved from training only.
+    """Disjoint parts of one dataset over the same users and items.
 
-    >>> data = Interactions.from_pairs([1, 1, 1, 2, 2], ["a", "b", "c", "a", "d"])
-    >>> parts = split(data, test=0.4, seed=0)
-    >>> len(parts.train), len(parts.test), parts.how
-    (3, 2, 'by=interaction test=0.4 seed=0')
+    Args:
+        train: Interactions to train on.
+        test: Interactions held out for the final evaluation.
+        validation: Interactions held out of training for early stopping and tuning, or None.
+        how: How the split was made, for the record.
+
+    Example:
+        >>> data = Interactions.from_pairs([1, 1, 1, 2, 2], ["a", "b", "c", "a", "d"])
+        >>> parts = split(data, test=0.4, seed=0)
+        >>> len(parts.train), len(parts.test), parts.how
+        (3, 2, 'by=interaction test=0.4 seed=0')
     """
 
     train: Interactions
     test: Interactions
     validation: Interactions | None = None
-    how: str = "given"  # how it was made, for the record: "by=interaction test=0.2 seed=0"
+    how: str = "given"
 
     def __post_init__(self) -> None:
         _check_apart(self.train, self.test, "train and test")
@@ -47,33 +54,34 @@ class Split:
 
     @property
     def truth(self) -> Truth | None:
+        """Whether a user likes an item, where that is known for every pair."""
         return self.train.truth
 
     @cached_property
     def held_out(self) -> Interactions:
-        """Every known positive that training does not see: test and validation together."""
+        """Every known positive outside training: test and validation together."""
         return self.test if self.validation is None else self.test.union(self.validation)
 
     @cached_property
     def seen(self) -> Interactions:
-        """What may not be recommended at test time: training and validation together."""
+        """The items excluded from recommendation at test time: training and validation together."""
         return self.train if self.validation is None else self.train.union(self.validation)
 
     @cached_property
     def fingerprint(self) -> str:
-        """A short sha256 over the parts: equal where two runs were judged on the same data and split."""
+        """A short sha256 over the parts: equal for two runs on the same data and split."""
         parts = (self.train, self.test, self.validation)
         marks = "/".join("-" if part is None else part.fingerprint for part in parts)
         return hashlib.sha256(marks.encode()).hexdigest()[:16]
 
     @property
     def n_test_only_users(self) -> int:
-        """Users of the test part without any training interaction: nothing can be learnt about them."""
+        """Number of test users without a training interaction."""
         return int(np.count_nonzero((self.test.counts > 0) & (self.train.counts == 0)))
 
     @property
     def n_test_only_items(self) -> int:
-        """Items of the test part without any training interaction."""
+        """Number of test items without a training interaction."""
         return int(np.count_nonzero((self.test.popularity > 0) & (self.train.popularity == 0)))
 
 
@@ -85,28 +93,29 @@ def split(
     by: str = "interaction",
     seed: int = 0,
 ) -> Split:
-    """Hold out a test part, and a validation part of the training that remains, by one rule.
+    """Hold out a test part and, of the training that remains, a validation part.
 
     Args:
-        data: n interactions; ``last`` and ``time`` need their times (of equal times the higher item number is
-            taken as the later, then the higher user number).
-        test: the share held out, strictly between 0 and 1: round(test · n) interactions, with ``user`` and
-            ``last`` rounded for each user. ``last`` also takes a count per user: 1, 2, … By default 0.2, with
-            ``last`` 1.
-        validation: the same for the validation part, of the training that ``test`` leaves; 0 for none.
-        by: ``interaction``, ``user``, ``last`` or ``time``. With ``user`` and ``last`` every user keeps at
-            least one training interaction, so a user's only interaction is never held out.
-        seed: of the random rules.
+        data: The interactions; ``last`` and ``time`` need their times. Of equal times the higher item number is the
+            later, then the higher user number.
+        test: Share to hold out, strictly between 0 and 1: round(test · n) interactions, rounded per user with ``user``
+            and ``last``. With ``last`` also a count per user: 1, 2, … The default is 0.2, and 1 with ``last``.
+        validation: The same for the validation part; 0 for none.
+        by: ``"interaction"`` (a random share of all interactions), ``"user"`` (a random share per user), ``"last"``
+            (the last interactions per user) or ``"time"`` (the newest share of all interactions). With ``user`` and
+            ``last`` every user keeps at least one training interaction.
+        seed: Seed of the random rules.
 
     Returns:
-        The parts, disjoint and together the data.
+        Disjoint parts that together are the data.
 
-    >>> data = Interactions.from_pairs([1, 1, 1, 2, 2, 3], list("abcadb"), times=[9, 5, 7, 1, 2, 4])
-    >>> parts = split(data, by="last")
-    >>> parts.test.users, parts.test.indices
-    (array([0, 1], dtype=int32), array([0, 3], dtype=int32))
-    >>> len(split(data, by="time", test=0.5).train), parts.n_test_only_items
-    (3, 1)
+    Example:
+        >>> data = Interactions.from_pairs([1, 1, 1, 2, 2, 3], list("abcadb"), times=[9, 5, 7, 1, 2, 4])
+        >>> parts = split(data, by="last")
+        >>> parts.test.users, parts.test.indices
+        (array([0, 1], dtype=int32), array([0, 3], dtype=int32))
+        >>> len(split(data, by="time", test=0.5).train), parts.n_test_only_items
+        (3, 1)
     """
     _check_rule(data, by)
     amount = (1 if by == "last" else 0.2) if test is None else test
@@ -120,7 +129,7 @@ def split(
 
 
 def carve_validation(split: Split, share: float, *, seed: int = 0, by: str = "interaction") -> Split:
-    """Move a part of the training into validation, by the rules of :func:`split`; test stays as it is.
+    """Hold a validation part out of the training part, by the rules of :func:`split`.
 
     >>> data = Interactions.from_pairs([1, 1, 1, 2, 2], ["a", "b", "c", "a", "d"])
     >>> parts = carve_validation(Split(data.select(data.indices < 3), data.select(data.indices == 3)), 0.25)

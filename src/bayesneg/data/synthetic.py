@@ -1,10 +1,10 @@
-"""A generated world: what every user likes is known for every item, and only what was also seen is observed.
+"""A synthetic dataset: what every user likes is known for every item, and only items seen and liked are observed.
 
     observed(u, i) = exposed(u, i) AND likes(u, i)
     P(likes(u, i)) = σ(b_u + b_i + p_u · q_i)
 
-An unobserved item is either disliked or was never seen: the latter are the false negatives to avoid.
-The constants make the default world resemble MovieLens-100K in popularity, activity and learnability.
+An unobserved item is disliked, or was never seen and may be a false negative. The constants make the default dataset
+resemble MovieLens-100K in popularity, activity and learnability.
 """
 
 from __future__ import annotations
@@ -29,8 +29,18 @@ SECONDS_A_YEAR = 365 * 24 * 3600
 
 
 @dataclass(frozen=True, eq=False)
-class World:
-    """The truth behind a generated dataset, a :class:`~bayesneg.data.interactions.Truth` and more.
+class SyntheticWorld:
+    """The ground truth of a synthetic dataset.
+
+    Args:
+        user_vectors: p_u, (n_users, dim).
+        item_vectors: q_i, (n_items, dim).
+        user_offsets: b_u, how easily a user likes any item, (n_users,).
+        item_offsets: b_i, the quality of an item, (n_items,).
+        groups: Group of each user, (n_users,).
+        exposure: Probability that a look falls on an item, (n_items,).
+        activity: Expected share of all interactions, (n_users,).
+        key: Key of the hash that decides whether a user likes an item.
 
     >>> world = synthetic(50, 80, seed=0).truth
     >>> world.preference(3, np.arange(4)).round(3)
@@ -40,14 +50,14 @@ class World:
            [ True, False,  True, False]])
     """
 
-    user_vectors: np.ndarray  # (n_users, dim) p_u
-    item_vectors: np.ndarray  # (n_items, dim) q_i
-    user_offsets: np.ndarray  # (n_users,) b_u: how easily the user likes anything
-    item_offsets: np.ndarray  # (n_items,) b_i: how good the item is
-    groups: np.ndarray  # (n_users,) the group whose taste the user shares in part
-    exposure: np.ndarray  # (n_items,) the probability that a look falls on the item
-    activity: np.ndarray  # (n_users,) the share of all interactions that the user aims at
-    key: int  # of the hash that tosses the coin of each pair
+    user_vectors: np.ndarray
+    item_vectors: np.ndarray
+    user_offsets: np.ndarray
+    item_offsets: np.ndarray
+    groups: np.ndarray
+    exposure: np.ndarray
+    activity: np.ndarray
+    key: int
 
     @property
     def n_users(self) -> int:
@@ -63,14 +73,14 @@ class World:
         return self.user_vectors, self.item_vectors, self.user_offsets, self.item_offsets
 
     def preference(self, users: np.ndarray | int, items: np.ndarray | int) -> np.ndarray:
-        """P(likes) of each pair of numbers; ``users`` and ``items`` broadcast against each other."""
+        """P(likes) of each pair; ``users`` and ``items`` broadcast."""
         from bayesneg.data.synthetic_kernels import tastes
 
         flat_users, flat_items, shape = self._pairs(users, items)
         return tastes(flat_users, flat_items, *self.taste).reshape(shape)
 
     def likes(self, users: np.ndarray | int, items: np.ndarray | int) -> np.ndarray:
-        """Whether the user likes the item: one coin per pair, tossed once; the arguments broadcast."""
+        """Whether the user likes the item, drawn once per pair; ``users`` and ``items`` broadcast."""
         from bayesneg.data.synthetic_kernels import likings
 
         flat_users, flat_items, shape = self._pairs(users, items)
@@ -99,29 +109,33 @@ def synthetic(
     exposure_quality: float = 0.7,
     seed: int = 0,
 ) -> Interactions:
-    """What was observed of a generated world; the :class:`World` itself is its ``truth``.
+    """Generate interactions whose ground truth, a :class:`SyntheticWorld`, is known.
 
-    Users look at items, drawn by exposure, until they have found as many they like as they aim at; the work
-    grows with the looks, never with users × items. Times say when in a year a look was, so that every split
-    rule works.
+    Each user looks at items drawn by exposure and interacts with those they like. Time and memory grow with the looks,
+    not with users × items. Times fall within a year, so that every split rule works.
 
     Args:
-        n_users, n_items: the size of the world.
-        n_interactions: how many to observe; by default as dense as ML-100K (6.3% of the pairs), but no more
-            than its 106 per user: 100,000 in the default world.
-        n_groups: user groups, the user column ``group``.
-        dim: of p_u and q_i.
-        liked_share: the mean P(likes) over all pairs, strictly between 0 and 1.
-        group_share: the share of the variance of p_u that a group has in common, 0 to 1.
-        exposure_skew: the standard deviation of log exposure, 0 (all items alike) to 5.
-        exposure_quality: the correlation of log exposure with quality b_i, 0 to 1.
-        seed: the same seed gives the same bytes.
+        n_users: Number of users.
+        n_items: Number of items.
+        n_interactions: Number of interactions; by default as dense as ML-100K (6.3% of the pairs), but at most its 106
+            per user: 100,000 at the default size.
+        n_groups: Number of user groups, the user column ``group``.
+        dim: Dimension of the users' and items' hidden vectors p_u and q_i.
+        liked_share: Mean P(likes) over all pairs, strictly between 0 and 1.
+        group_share: Share of the variance of p_u that users of a group have in common, 0 to 1.
+        exposure_skew: Standard deviation of log exposure, 0 (uniform) to 5.
+        exposure_quality: Correlation of log exposure with item quality b_i, 0 to 1.
+        seed: Seed; the same seed gives the same bytes.
 
-    >>> data = synthetic(200, 300, seed=0)
-    >>> len(data), data.user_ids[17], data.item_ids[42], data.user_columns["group"][17]
-    (3783, 'u17', 'i42', 'g3')
-    >>> bool(data.truth.likes(data.users, data.indices).all())
-    True
+    Returns:
+        The interactions; ``truth`` tells for every pair whether the user likes the item.
+
+    Example:
+        >>> data = synthetic(200, 300, seed=0)
+        >>> len(data), data.user_ids[17], data.item_ids[42], data.user_columns["group"][17]
+        (3783, 'u17', 'i42', 'g3')
+        >>> bool(data.truth.likes(data.users, data.indices).all())
+        True
     """
     for name, count in (("n_users", n_users), ("n_items", n_items), ("n_groups", n_groups), ("dim", dim)):
         _check_whole(name, count)
@@ -137,7 +151,7 @@ def synthetic(
     quality = rng.standard_normal(n_items)
     activity = _activity(n_users, rng)
     item_offsets = (QUALITY * quality).astype(np.float32)
-    world = World(
+    world = SyntheticWorld(
         user_vectors=user_vectors,
         item_vectors=item_vectors,
         user_offsets=_user_offsets(user_vectors, item_vectors, item_offsets, activity, liked_share, rng),
@@ -172,11 +186,11 @@ def _as_dense_as_ml_100k(n_users: int, n_items: int) -> int:
 def _grouped_vectors(
     n_users: int, n_groups: int, dim: int, group_share: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Groups (n_users,) and p_u = √share · centre of the group + √(1 − share) · own part, (n_users, dim)."""
+    """Groups (n_users,) and p_u = √share · group centre + √(1 − share) · individual part, (n_users, dim)."""
     groups = rng.integers(n_groups, size=n_users)
     centres = rng.standard_normal((n_groups, dim), dtype=np.float32)
-    own = rng.standard_normal((n_users, dim), dtype=np.float32)
-    return groups, np.float32(group_share**0.5) * centres[groups] + np.float32((1 - group_share) ** 0.5) * own
+    individual = rng.standard_normal((n_users, dim), dtype=np.float32)
+    return groups, np.float32(group_share**0.5) * centres[groups] + np.float32((1 - group_share) ** 0.5) * individual
 
 
 def _activity(n_users: int, rng: np.random.Generator) -> np.ndarray:
@@ -224,7 +238,7 @@ def _intercept(logits: np.ndarray, share: float) -> float:
 
 
 def _observed(
-    world: World, wanted: int, liked_share: float, exposure_key: np.uint64
+    world: SyntheticWorld, wanted: int, liked_share: float, exposure_key: np.uint64
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Users, items, times, each (wanted,): everyone aims too high, then the surplus is dropped."""
     from bayesneg.data.synthetic_kernels import watch

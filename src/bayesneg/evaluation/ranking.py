@@ -1,7 +1,7 @@
-"""Full-catalogue ranking in chunks of users: every item a user has not seen competes, none is sampled.
+"""Evaluation over the full catalogue: every item that a user has not seen is ranked, none is sampled.
 
-Scores are judged by the chunk, while they are in the cache. What is left of them, the top of each list and the counts
-behind the AUC, is gathered over a batch of many chunks, and the metrics of a batch are computed at once.
+A chunk of scores is ranked while it is in the cache. Its top-k items and the counts behind the AUC are gathered over a
+batch of many chunks, and the metrics of a batch are computed at once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bayesneg.errors import InputError
 from bayesneg.evaluation._auc import count_ordered_pairs
 from bayesneg.evaluation._topk import top_k
 from bayesneg.evaluation.metrics import auc, average_precision, hit, mrr, ndcg, popularity, precision, recall
-from bayesneg.evaluation.results import Report
+from bayesneg.evaluation.results import EvaluationReport
 
 if TYPE_CHECKING:
     from bayesneg.data.interactions import Interactions
@@ -46,10 +46,10 @@ LISTED: Final[dict[str, Callable[[TopLists], np.ndarray]]] = {
     "popularity": lambda top: popularity(top.items, top.popularity),
 }
 METRICS: Final = (*LISTED, "coverage", "auc")
-CACHED_BYTES: Final = 4 * 2**20  # a chunk of scores of this size is still in the cache when it is judged
+CACHED_BYTES: Final = 4 * 2**20  # a chunk of scores of this size is still in the cache when it is ranked
 LEAST_USERS: Final = 64  # the matrix product of fewer waits for the items to be read from memory
 MOST_BYTES: Final = 64 * 2**20  # but no chunk of scores is larger, however many items there are
-BATCH_PLACES: Final = 2**18  # of the lists whose metrics are computed at once
+BATCH_SIZE: Final = 2**18  # ranked items whose metrics are computed at once
 
 
 def evaluate(
@@ -60,38 +60,49 @@ def evaluate(
     part: str = "test",
     metrics: str | Iterable[str] | None = None,
     chunk: int | None = None,
-) -> Report:
-    """Rank the whole catalogue for every user with an item in ``part`` and average over these users.
+) -> EvaluationReport:
+    """Rank the full catalogue for every user with an item in ``part``, and average over these users.
 
-    What the user did in training is not recommended, nor, at test time, what the user did in validation.
-    ``coverage`` is the share of the catalogue recommended to at least one of these users; every other metric
-    is one value per user, with its formula in :mod:`bayesneg.evaluation.metrics`.
+    Training items are excluded from a user's ranking and, at test time, validation items too. Items are ranked by
+    score, then by item number; NaN ranks last. ``coverage`` is the share of the catalogue recommended to at least one
+    user; every other metric is one value per user, with its formula in :mod:`bayesneg.evaluation.metrics`.
 
     Args:
-        scorer: anything with ``score_all``.
-        split: where the part, and what may not be recommended, come from.
-        k: one list length or several.
+        scorer: A trained model, or anything else with ``n_users``, ``n_items`` and ``score_all``.
+        split: The split that the model was trained on.
+        k: Length of the ranking, or several.
         part: ``"test"`` or ``"validation"``.
-        metrics: which to compute, of :data:`METRICS`; all if None.
-        chunk: how many users are scored at a time; never changes the result. If None, as many as
-            suit the cache, in at most 64 MiB.
+        metrics: Metrics to compute, of ``precision``, ``recall``, ``ndcg``, ``hit``, ``mrr``, ``map``, ``popularity``,
+            ``coverage`` and ``auc``; all by default.
+        chunk: Number of users scored at a time, which does not change the result; by default as many as suit the
+            cache, in at most 64 MiB.
+
+    Returns:
+        The mean of each metric and its values per user.
+
+    Example:
+        >>> import bayesneg as bn
+        >>> split = bn.split(bn.synthetic(40, 60, seed=0), seed=0)
+        >>> run = bn.fit(bn.baselines.MostPopular(), split, progress=False)
+        >>> sorted(evaluate(run.scorer, split, k=5, metrics=("ndcg", "recall")).mean)
+        ['ndcg@5', 'recall@5']
     """
-    judged, seen = _parts(split, part)
-    wanted = _checked_metrics(metrics)
-    cutoffs = () if wanted == ("auc",) else _checked_cutoffs(k, judged.n_items)
-    _check_sizes(scorer, judged)
-    users = np.flatnonzero(judged.counts)
+    labels, seen = _parts(split, part)
+    wanted = _validate_metrics(metrics)
+    cutoffs = () if wanted == ("auc",) else _validate_cutoffs(k, labels.n_items)
+    _check_sizes(scorer, labels)
+    users = np.flatnonzero(labels.counts)
     if len(users) == 0:
         raise InputError(f"the {part} part is empty; there is nothing to evaluate on")
     listed = [metric for metric in wanted if metric in LISTED]
     values = {key: np.empty(len(users)) for key in _keys(wanted, cutoffs) if not key.startswith("coverage")}
-    reached = np.zeros((len(cutoffs), judged.n_items + 1), dtype=bool)  # beyond the shorter list; the last is for −1
-    for batch in _slices(len(users), max(1, BATCH_PLACES // max(cutoffs, default=1))):
-        found = _rank(scorer, users[batch], judged, seen, max(cutoffs, default=0), "auc" in wanted, chunk)
-        n_tests = judged.counts[users[batch]]
+    reached = np.zeros((len(cutoffs), labels.n_items + 1), dtype=bool)  # beyond the shorter list; the last is for −1
+    for batch in _slices(len(users), max(1, BATCH_SIZE // max(cutoffs, default=1))):
+        found = _rank(scorer, users[batch], labels, seen, max(cutoffs, default=0), "auc" in wanted, chunk)
+        n_tests = labels.counts[users[batch]]
         if "auc" in wanted:
             values["auc"][batch] = auc(found.ordered, n_tests, found.n_negatives)
-        hits = _hits(judged, users[batch], found.items)
+        hits = _hits(labels, users[batch], found.items)
         top = TopLists(found.items, hits, n_tests, split.train.popularity)
         for place, n in enumerate(cutoffs):
             cut = top.cut(n)
@@ -100,21 +111,28 @@ def evaluate(
                 values[f"{metric}@{n}"][batch] = LISTED[metric](cut)
     covered = np.logical_or.accumulate(reached, axis=0)[:, :-1].mean(axis=1)
     coverage = {f"coverage@{n}": float(share) for n, share in zip(cutoffs, covered, strict=True)}
-    return Report(
+    return EvaluationReport(
         part=part,
         mean={key: _mean(values[key]) if key in values else coverage[key] for key in _keys(wanted, cutoffs)},
         values=values,
-        user_ids=judged.user_ids[users],
+        user_ids=labels.user_ids[users],
         n_users_without_training=int((split.train.counts[users] == 0).sum()),
     )
 
 
 def recommend(scorer: Scorer, seen: Interactions, user_numbers: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The k best items (B, k) int32 that each user has not ``seen``, and their scores (B, k) float32.
+    """The k best unseen items of each user.
 
-    A user with fewer than k unseen items has item −1 and score nan in the places left over.
+    Args:
+        scorer: A trained model.
+        seen: Interactions whose items are excluded.
+        user_numbers: Dense user numbers, (B,).
+        k: Length of the ranking.
+
+    Returns:
+        Items (B, k) int32, best first, and their scores (B, k) float32; −1 and NaN where fewer than k are unseen.
     """
-    (k,) = _checked_cutoffs(k, seen.n_items)
+    (k,) = _validate_cutoffs(k, seen.n_items)
     _check_sizes(scorer, seen)
     users = np.asarray(user_numbers, dtype=np.int64)
     items = np.empty((len(users), k), dtype=np.int32)
@@ -128,7 +146,7 @@ def recommend(scorer: Scorer, seen: Interactions, user_numbers: np.ndarray, k: i
 
 
 def users_at_a_time(n_items: int) -> int:
-    """How many users are scored at a time if nobody says: see the three constants above."""
+    """The default number of users scored at a time: see the three constants above."""
     user_bytes = 4 * n_items
     return max(1, CACHED_BYTES // user_bytes, min(LEAST_USERS, MOST_BYTES // user_bytes))
 
@@ -156,7 +174,7 @@ class Ranked(NamedTuple):
 def _rank(
     scorer: Scorer,
     users: np.ndarray,
-    judged: Interactions,
+    labels: Interactions,
     seen: Interactions,
     k: int,
     with_auc: bool,
@@ -170,14 +188,14 @@ def _rank(
         if k > 0:
             items[rows] = top_k(scores, *masked, k)
         if with_auc:
-            ordered[rows], n_negatives[rows] = count_ordered_pairs(scores, *masked, judged.indptr, judged.indices)
+            ordered[rows], n_negatives[rows] = count_ordered_pairs(scores, *masked, labels.indptr, labels.indices)
         del scores  # before the next block is computed, so that one block is held and not two
     return Ranked(items, ordered, n_negatives)
 
 
-def _hits(judged: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+def _hits(labels: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
     """(B, k): True where an item is a test item of its user."""
-    found = lookup.contains(judged.indptr, judged.indices, np.tile(users, items.shape[1]), items.ravel(order="F"))
+    found = lookup.contains(labels.indptr, labels.indices, np.tile(users, items.shape[1]), items.ravel(order="F"))
     return found.reshape(items.shape, order="F")
 
 
@@ -193,7 +211,7 @@ def _mean(values: np.ndarray) -> float:
 
 
 def _parts(split: Split, part: str) -> tuple[Interactions, Interactions]:
-    """What is judged, and what may not be recommended."""
+    """The part to evaluate on, and the items to exclude."""
     if part == "test":
         return split.test, split.seen
     if part != "validation":
@@ -203,7 +221,7 @@ def _parts(split: Split, part: str) -> tuple[Interactions, Interactions]:
     return split.validation, split.train
 
 
-def _checked_cutoffs(k: int | Iterable[int], n_items: int) -> tuple[int, ...]:
+def _validate_cutoffs(k: int | Iterable[int], n_items: int) -> tuple[int, ...]:
     cutoffs = (k,) if isinstance(k, (int, np.integer)) or not isinstance(k, Iterable) else tuple(k)
     if not cutoffs:
         raise InputError("k must name at least one list length, got none")
@@ -217,7 +235,7 @@ def _checked_cutoffs(k: int | Iterable[int], n_items: int) -> tuple[int, ...]:
     return tuple(sorted({int(n) for n in cutoffs}))
 
 
-def _checked_metrics(metrics: str | Iterable[str] | None) -> tuple[str, ...]:
+def _validate_metrics(metrics: str | Iterable[str] | None) -> tuple[str, ...]:
     if metrics is None:
         return METRICS
     asked = {metrics} if isinstance(metrics, str) else set(metrics)

@@ -1,4 +1,4 @@
-"""What an evaluation found: means, one value per user, and intervals."""
+"""The result of an evaluation: means, one value per user, and confidence intervals."""
 
 from __future__ import annotations
 
@@ -18,28 +18,45 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Report:
-    """Ranking quality of one scorer on one part of a split, under keys like ``"ndcg@20"`` and ``"auc"``."""
+class EvaluationReport:
+    """Ranking quality of one scorer on one part of a split, under keys like ``"ndcg@20"`` and ``"auc"``.
 
-    part: str  # "test" or "validation"
-    mean: dict[str, float]  # over users; coverage, which no single user has, stands here as well
-    values: Mapping[str, np.ndarray]  # each (n_users,) float64, nan where a metric is undefined for a user
-    user_ids: np.ndarray  # (n_users,) raw ids of the users with at least one item in the part
-    n_users_without_training: int  # among them: evaluated all the same, but nothing was learned about them
+    Args:
+        part: ``"test"`` or ``"validation"``.
+        mean: Mean of each metric over users; also coverage, which is one number for all users together.
+        values: Metric → one value per user, (n_users,) float64, NaN where it is undefined for a user.
+        user_ids: Raw ids of the evaluated users, those with at least one item in the part, (n_users,).
+        n_users_without_training: Number of evaluated users without a training interaction.
+    """
+
+    part: str
+    mean: dict[str, float]
+    values: Mapping[str, np.ndarray]
+    user_ids: np.ndarray
+    n_users_without_training: int
 
     @property
     def n_users(self) -> int:
+        """Number of evaluated users."""
         return len(self.user_ids)
 
     @cached_property
     def per_user(self) -> pl.DataFrame:
-        """One row per evaluated user: the raw id in ``user``, then one column per metric."""
+        """A frame with one row per evaluated user: the raw id in ``user``, then one column per metric."""
         import polars as pl
 
         return pl.DataFrame({"user": self.user_ids.tolist(), **self.values})
 
     def interval(self, key: str, *, level: float = 0.95) -> tuple[float, float]:
-        """The Student t interval of a mean over users; (nan, nan) where one user alone was evaluated."""
+        """The Student t confidence interval of a mean over users.
+
+        Args:
+            key: A metric, such as ``"ndcg@20"``.
+            level: Confidence level, strictly between 0 and 1.
+
+        Returns:
+            Lower and upper end; (nan, nan) for a single user.
+        """
         if key in self.values:
             return mean_interval(self.values[key], level)
         if key in self.mean:
@@ -47,7 +64,7 @@ class Report:
         raise InputError(f"{key!r} was not evaluated; this report has {', '.join(self.mean)}")
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: means and 95% intervals, null where undefined."""
+        """Means and 95% confidence intervals as plain values for JSON, None where undefined."""
         return {
             "part": self.part,
             "n_users": self.n_users,

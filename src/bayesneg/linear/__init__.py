@@ -1,1 +1,1 @@
-"""Linear item models: what one chosen item says about the others. Solved, not trained; no negatives are sampled."""
+"""Linear item–item models, solved in closed form; shared by baselines and learned priors."""

@@ -1,4 +1,4 @@
-"""Who chose what as a matrix of SciPy's."""
+"""Interactions as a SciPy sparse matrix."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-def chosen_matrix(train: Interactions, precision: Any) -> csr_array:
-    """X (n_users, n_items): 1 where a user chose an item."""
+def interaction_matrix(train: Interactions, precision: Any) -> csr_array:
+    """X (n_users, n_items): 1 where a user interacted with an item."""
     from scipy.sparse import csr_array
 
     ones = np.ones(len(train), dtype=precision)

@@ -1,8 +1,8 @@
-"""Item neighbours: which items are chosen by the same users.
+"""Item-based nearest neighbours.
 
 B. Sarwar et al., "Item-Based Collaborative Filtering Recommendation Algorithms", WWW 2001. With c_il the number of
-users who chose both, the similarity is c_il / (√(c_ii c_ll) + shrink): the cosine, pulled towards 0 where few users
-speak for it. Of each item the ``neighbours`` most similar are kept.
+users who interacted with both items, the similarity is c_il / (√(c_ii c_ll) + shrink): the cosine, with shrinkage for
+item pairs with little support. The ``neighbours`` most similar items are kept for each item.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import numpy as np
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.linear.item_models import NeighbourItems
-from bayesneg.linear.matrices import chosen_matrix
+from bayesneg.linear.matrices import interaction_matrix
 
 AT_ONCE = 1 << 22  # pairs of items whose users are counted at once, about
 
 
 def item_neighbours(train: Interactions, *, neighbours: int, shrink: float) -> NeighbourItems:
-    """The most similar items of every item; of equal ones the lower number."""
-    chosen = chosen_matrix(train, np.float32)
-    by_item = chosen.T.tocsr()
+    """The most similar items of every item; ties go to the lower item number."""
+    x = interaction_matrix(train, np.float32)
+    by_item = x.T.tocsr()
     step = max(1, AT_ONCE // train.n_items)
     kept = [
-        _most_similar((by_item[start : start + step] @ chosen).tocoo(), start, train.popularity, neighbours, shrink)
+        _most_similar((by_item[start : start + step] @ x).tocoo(), start, train.popularity, neighbours, shrink)
         for start in range(0, train.n_items, step)
     ]
     items, others, weights = (np.concatenate(parts) for parts in zip(*kept, strict=True))

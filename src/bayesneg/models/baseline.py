@@ -1,4 +1,4 @@
-"""What a baseline is: a model solved from the training data at once, without negatives."""
+"""Baselines: models that are solved from the training data in one step, without negatives."""
 
 from __future__ import annotations
 
@@ -13,16 +13,25 @@ from bayesneg.interfaces import Embeddings, NegativeSampler, Sampled, Scorer
 
 
 class Baseline(ABC):
-    """The settings of a model that needs no sampler: :func:`bayesneg.fit` trains it in one epoch, which solves it.
+    """The settings of a model without a sampler; :func:`bayesneg.fit` trains it in one epoch.
 
-    One of your own writes :meth:`solve`; what it returns scores, as a :class:`~bayesneg.interfaces.Scorer` does.
+    A custom baseline implements :meth:`solve`.
     """
 
     @abstractmethod
     def solve(self, train: Interactions, *, rng: np.random.Generator) -> Scorer:
-        """The model that follows from the training data."""
+        """Solve for the model.
+
+        Args:
+            train: The training interactions.
+            rng: Source of randomness.
+
+        Returns:
+            The trained scorer.
+        """
 
     def start(self, train: Interactions, *, rng: np.random.Generator) -> SolvedLearner:
+        """The learner of a run."""
         return SolvedLearner(self, train, rng)
 
     @property
@@ -31,10 +40,7 @@ class Baseline(ABC):
 
 
 class SolvedLearner:
-    """A baseline as a learner whose only epoch solves it.
-
-    A checkpoint keeps nothing of it: what follows from the data and the seed is solved again.
-    """
+    """A baseline as a learner with a single epoch; a resumed run solves it again, so a checkpoint stores nothing."""
 
     def __init__(self, model: Baseline, train: Interactions, rng: np.random.Generator) -> None:
         self.model, self.train, self.rng = model, train, rng
@@ -82,7 +88,7 @@ class SolvedLearner:
 
 
 class NoSampler(NegativeSampler):
-    """Stands where a sampler would; a baseline never asks it."""
+    """Takes the place of the sampler; a baseline never uses it."""
 
     def sample(self, batch: object) -> np.ndarray:
         raise AssertionError("a baseline samples no negatives")

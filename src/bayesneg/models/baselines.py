@@ -1,4 +1,4 @@
-"""The baselines any sampler must beat: popularity, item neighbours, EASE, implicit ALS."""
+"""Baselines that sample no negatives: popularity, item-based neighbours, EASE, ALS."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from bayesneg.checks import number, one_of, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.linear.ease import Form, ease
-from bayesneg.linear.matrices import chosen_matrix
+from bayesneg.linear.matrices import interaction_matrix
 from bayesneg.linear.neighbours import item_neighbours
 from bayesneg.models.baseline import Baseline
 from bayesneg.models.embedding import EmbeddingScorer
 from bayesneg.models.linear import LinearScorer
 
+__all__ = ["ALS", "EASE", "Baseline", "ItemKNN", "MostPopular"]
+
 
 @dataclass(frozen=True)
 class MostPopular(Baseline):
-    """The same list for everybody: the items with the most training interactions."""
+    """Ranks items by their number of training interactions, the same for every user."""
 
     def solve(self, train: Interactions, *, rng: np.random.Generator) -> EmbeddingScorer:
         ones = np.ones((train.n_users, 1), dtype=np.float32)
@@ -30,9 +32,14 @@ class MostPopular(Baseline):
 
 @dataclass(frozen=True)
 class ItemKNN(Baseline):
-    """Items similar to those the user chose: see :mod:`bayesneg.linear.neighbours`.
+    """Item-based nearest neighbours with shrunk cosine similarity.
 
-    ``neighbours`` of each item are kept; ``shrink`` pulls the similarity of items with few users towards 0.
+    Args:
+        neighbours: Number of most similar items kept for each item.
+        shrink: Shrinkage for item pairs with little support.
+
+    Reference:
+        B. Sarwar et al., "Item-Based Collaborative Filtering Recommendation Algorithms", WWW 2001.
     """
 
     neighbours: int = 200
@@ -48,9 +55,14 @@ class ItemKNN(Baseline):
 
 @dataclass(frozen=True)
 class EASE(Baseline):
-    """The linear item model of least squares: see :mod:`bayesneg.linear.ease`.
+    """EASE, a linear item–item model in closed form.
 
-    ``form`` is ``"dense"``, exact, with 4·n_items² bytes; ``"low-rank"``; or ``"auto"``: dense up to 8,192 items.
+    Args:
+        l2: L2 penalty on the item–item weights.
+        form: ``"dense"`` (exact, 4·n_items² bytes), ``"low-rank"``, or ``"auto"``: dense up to 8,192 items.
+
+    Reference:
+        H. Steck, "Embarrassingly Shallow Autoencoders for Sparse Data", WWW 2019.
     """
 
     l2: float = 400.0
@@ -66,17 +78,23 @@ class EASE(Baseline):
         except MemoryError as error:
             size = 4 * train.n_items**2 / 2**30
             raise InputError(
-                f"EASE over {train.n_items:,} items needs {size:.1f} GiB for its weights, and memory is out; "
+                f"EASE over {train.n_items:,} items needs {size:.1f} GiB for its weights, more than there is; "
                 "set form='low-rank'"
             ) from error
 
 
 @dataclass(frozen=True)
 class ALS(Baseline):
-    """Weighted matrix factorization by alternating least squares, through the ``implicit`` library.
+    """Weighted matrix factorization by alternating least squares, with the ``implicit`` library (the extra ``als``).
 
-    Y. Hu, Y. Koren and C. Volinsky, "Collaborative Filtering for Implicit Feedback Datasets", ICDM 2008. A chosen pair
-    weighs ``alpha``, every other pair 1. Needs the extra ``als``.
+    Args:
+        dim: Dimension of the embeddings.
+        regularization: L2 penalty on the embeddings.
+        alpha: Weight of an observed interaction; every other pair has weight 1.
+        iterations: Number of alternations between users and items.
+
+    Reference:
+        Y. Hu, Y. Koren and C. Volinsky, "Collaborative Filtering for Implicit Feedback Datasets", ICDM 2008.
     """
 
     dim: int = 64
@@ -103,7 +121,7 @@ class ALS(Baseline):
             num_threads=1,
             random_state=int(rng.integers(2**31)),
         )
-        model.fit(csr_matrix(chosen_matrix(train, np.float32)), show_progress=False)
+        model.fit(csr_matrix(interaction_matrix(train, np.float32)), show_progress=False)
         return EmbeddingScorer(np.asarray(model.user_factors), np.asarray(model.item_factors))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
-from bayesneg.evaluation.results import Report
+from bayesneg.evaluation.results import EvaluationReport
 from bayesneg.interfaces import Model, NegativeSampler
 from bayesneg.models.torch.settings import TorchSettings, require_torch
 from bayesneg.runs import folder as files
@@ -81,7 +81,7 @@ class Recorder:
         if self._folder is not None and not self._resumed:
             files.remove(self._folder)
 
-    def finish(self, run: Run, report: Report) -> None:
+    def finish(self, run: Run, report: EvaluationReport) -> None:
         if self._folder is not None:
             run.save_result(self._folder, report)
 

@@ -12,7 +12,7 @@ import numpy as np
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.evaluation import ranking
-from bayesneg.evaluation.results import Report
+from bayesneg.evaluation.results import EvaluationReport
 from bayesneg.interfaces import Scorer
 from bayesneg.models.serialization import scorer_from, weights_of
 from bayesneg.runs import folder as files
@@ -29,7 +29,7 @@ class Run:
     split: Split
     record: RunRecord
 
-    def evaluate(self, *, k: int | Iterable[int] | None = None, part: str = "test") -> Report:
+    def evaluate(self, *, k: int | Iterable[int] | None = None, part: str = "test") -> EvaluationReport:
         """Every metric over the full catalogue at each list length of ``k``, (5, 10, 20) unless given."""
         return ranking.evaluate(self.scorer, self.split, k=cutoffs(self.scorer) if k is None else k, part=part)
 
@@ -49,7 +49,7 @@ class Run:
         self.save_result(target, self.evaluate())
         return target
 
-    def save_result(self, target: Path, report: Report) -> None:
+    def save_result(self, target: Path, report: EvaluationReport) -> None:
         """The weights and metrics of the reported epoch; the metrics come last and mark the run as finished."""
         files.write_arrays(target / files.WEIGHTS, weights_of(self.scorer))
         files.write_whole(target / files.PER_USER, report.per_user.write_parquet)
@@ -72,7 +72,7 @@ def load_run(path: str | Path) -> Run:
     return Run(scorer, split, record)
 
 
-def with_result(record: RunRecord, report: Report) -> RunRecord:
+def with_result(record: RunRecord, report: EvaluationReport) -> RunRecord:
     """The record with the metrics that a final evaluation found."""
     return replace(
         record,
