@@ -1,8 +1,7 @@
 """One seed, many named streams.
 
-Every use of randomness asks for its own stream by name, so that adding a draw in one place never moves the draws of
-another, and an epoch's stream can be made again without replaying the epochs before it (which is what lets a
-resumed run end in the same bytes as an uninterrupted one).
+Each use of randomness has a stream by name, so that a new draw in one place changes no draw elsewhere. The stream of an
+epoch does not depend on earlier epochs, so that a resumed run ends in the same bytes as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from bayesneg.errors import InputError
 
 
 def stream(seed: int, name: str, *counters: int) -> np.random.Generator:
-    """The random stream called ``name`` of ``seed``; ``counters`` (an epoch, say) give independent sub-streams.
+    """The random stream ``name`` of ``seed``; ``counters`` (such as the epoch) give independent sub-streams.
 
     >>> round(stream(0, "sampler", 3).random(), 6) == round(stream(0, "sampler", 3).random(), 6)
     True
@@ -29,5 +28,5 @@ def stream(seed: int, name: str, *counters: int) -> np.random.Generator:
 
 
 def seed_from(rng: np.random.Generator) -> int:
-    """64 random bits, from which compiled code makes its own streams."""
+    """64 random bits that seed the streams of compiled code."""
     return int(rng.integers(2**64, dtype=np.uint64))

@@ -10,7 +10,7 @@ import pytest
 
 from bayesneg.evaluation.score_densities import DENSITIES
 from bayesneg.evaluation.statistics import Estimate, estimate, holm
-from bayesneg.experiments.recipe import Row
+from bayesneg.experiments.recipe import RecipeRow
 from bayesneg.reproduction import document, findings, latex, markdown, sheet
 from bayesneg.reproduction.pairwise import pairwise_tests
 from bayesneg.reproduction.published import METRICS, published
@@ -53,7 +53,7 @@ def line(label: str, per_seed: list[np.ndarray], **changes) -> Line:
         for seed, values in enumerate(per_seed)
     )
     here = estimate(run.final["ndcg@20"] for run in runs)
-    return Line(Row(label=label, use="rns"), runs, {key: Beside(here, 0.4) for key in METRICS}, f"table2/{label}")
+    return Line(RecipeRow(label=label, use="rns"), runs, {key: Beside(here, 0.4) for key in METRICS}, f"table2/{label}")
 
 
 def study(*lines: Line) -> Study:

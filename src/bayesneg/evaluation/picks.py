@@ -1,9 +1,9 @@
-"""Which items a sampler picks: their popularity, their place in the user's list, and whether its belief was right.
+"""What a sampler picks: the popularity of its negatives, their rank in the user's scores, and its calibration.
 
-Two sources, kept apart. Every pick of training is counted, for the cohorts. What needs the scores of the moment is
-asked of the sampler anew after each epoch, for a few training examples drawn at random, the *probes*: training has
-long moved on from the scores its own picks were made by. Probes draw from a random stream of their own, and a sampler's
-memory is put back, so that training is the same with an audit as without.
+There are two sources. Popularity cohorts count every negative of training. Hardness and calibration need the scores at
+the moment of choice, which training has changed by the end of the epoch; so the sampler is asked again after each epoch
+for some random training examples, the *probes*. Probes use a separate random stream, and the sampler's state is
+restored, so that training is the same with an audit as without.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bayesneg.data.splits import Split
 
 SCORES_AT_ONCE: Final = 1 << 20
-CANDIDATES: Final = 5  # uniform items per probe whose unbias is judged beside that of the picks
+CANDIDATES: Final = 5  # uniform items per probe whose unbias is measured beside that of the picks
 DECILES: Final = 10
 RELIABILITY: Final = {"picked": "reliability", "candidates": "candidates_reliability"}  # keys of an epoch's line
 
@@ -37,7 +37,7 @@ class PickObserver:
     def __init__(self, split: Split, *, seed: int, probes: int = 2000) -> None:
         whole("probes", probes)
         self._split, self._seed, self._probes = split, seed, probes
-        self._train = replace(split.train, truth=None)  # a sampler is never shown the truth behind the data
+        self._train = replace(split.train, truth=None)  # a sampler never sees the ground truth
         self._cohorts = cohort_of(split.train.popularity)
         self._picked = np.zeros(len(COHORTS), dtype=np.int64)
 
@@ -81,13 +81,13 @@ class PickObserver:
                 reliability.add(believed[there], ~self._is_false(users[there], items[there]))
 
     def _is_false(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """By the truth where it is known, else by the held-out part, which knows only some of the false ones."""
+        """By the ground truth if it is known, else by the held-out part, which has only some of the false negatives."""
         truth = self._split.truth
         return self._split.held_out.contains(users, items) if truth is None else truth.likes(users, items)
 
 
 class _Found:
-    """What the probes of one epoch have found so far."""
+    """Measures of the probes of one epoch so far."""
 
     def __init__(self) -> None:
         self.hardness: list[np.ndarray] = []
@@ -113,7 +113,7 @@ class _Found:
 
 
 def beliefs(sampler: NegativeSampler, batch: Batch, items: np.ndarray) -> np.ndarray | None:
-    """The sampler's unbias of ``items`` (B, m), checked: it may be one of the user's own."""
+    """The sampler's unbias of ``items`` (B, m), validated: the sampler may be a custom one."""
     said = sampler.unbias(batch, items)
     if said is None:
         return None
@@ -129,9 +129,9 @@ def beliefs(sampler: NegativeSampler, batch: Batch, items: np.ndarray) -> np.nda
 
 
 def hardness(batch: Batch, items: np.ndarray) -> np.ndarray:
-    """The share (B,) of the user's other unobserved items that score below each of ``items`` (B,), ties counted half.
+    """The share (B,) of the user's other unobserved items that score below each of ``items`` (B,); ties count half.
 
-    A uniform pick is 0.5 on average, the highest-scored item 1. Where the item is the only one, 0.5.
+    A uniform pick has 0.5 on average, the highest-scored item 1. It is 0.5 where there are no other items.
     """
     train = batch.train
     observed = observed_mask(batch.users, train.indptr, train.indices, train.n_items)

@@ -1,4 +1,4 @@
-"""How a model scores what users like and what they do not, among the items it has not seen: the paper's figure 1."""
+"""Densities of the scores of true and false negatives: the paper's figure 1."""
 
 from __future__ import annotations
 
@@ -33,19 +33,25 @@ class ScoreDensities:
 def score_densities(scorer: Scorer, split: Split, *, bins: int = 60) -> dict[str, Any]:
     """Densities of the scores of true and of false negatives over one grid of ``bins`` bins.
 
-    A false negative is an item held out of training, a true negative any other unobserved one. Two passes, one for
-    the range and one for the counts, so that no more than a block of scores is held.
+    A false negative is a held-out item, a true negative any other unobserved one. Two passes, one for the range and
+    one for the counts, keep no more than a block of scores in memory.
 
-    Returns ``low`` and ``high``, the ends of the grid; ``true`` and ``false`` (bins,), each of integral one; and
-    ``share``, how often a false negative is scored above a true one, of whichever users, ties within a bin half.
+    Args:
+        scorer: the model.
+        split: its training and held-out parts.
+        bins: of the grid.
+
+    Returns:
+        ``low`` and ``high``, the ends of the grid; ``true`` and ``false`` (bins,), densities of integral one; and
+        ``share``, how often a false negative scores above a true one over all users, ties within a bin counted half.
     """
     low, high = np.inf, -np.inf
     for scores, _ in _unobserved(scorer, split):
         low, high = min(low, float(scores.min())), max(high, float(scores.max()))
     counts = np.zeros((2, bins), dtype=np.int64)
     for scores, is_false in _unobserved(scorer, split):
-        for place, own in enumerate((scores[~is_false], scores[is_false])):
-            counts[place] += np.histogram(own, bins=bins, range=(low, high))[0]
+        for row, kind in enumerate((scores[~is_false], scores[is_false])):
+            counts[row] += np.histogram(kind, bins=bins, range=(low, high))[0]
     shares = counts / counts.sum(axis=1, keepdims=True)  # (2, bins)
     true, false = shares * (bins / (high - low))
     below = np.cumsum(shares[0]) - shares[0] / 2

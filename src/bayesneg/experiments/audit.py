@@ -1,6 +1,6 @@
-"""Which sampler picks what: samplers × seeds on one or several splits, every epoch looked at.
+"""Which negatives each sampler picks: samplers × seeds on one or several splits, measured after every epoch.
 
-Training is ``fit`` with an observer; a finished cell is a record, kept as a line of the ledger as soon as it is there.
+Training is ``fit`` with an observer; a finished run is a record, kept as a line of the ledger.
 """
 
 from __future__ import annotations
@@ -33,9 +33,15 @@ if TYPE_CHECKING:
 
 
 def hide(data: Interactions, shares: Iterable[float], *, seed: int = 0) -> dict[str, Split]:
-    """For each share a split in which that part of every user's positives is hidden from training.
+    """Hide a share of each user's interactions from training: known false negatives.
 
-    What is hidden is the test part: false negatives that are known to be such. The names say how much.
+    Args:
+        data: the observed interactions.
+        shares: of each user's interactions, between 0 and 1; one split for each.
+        seed: of what is hidden.
+
+    Returns:
+        Name → split, whose test part is what is hidden; the name says how much.
 
     >>> from bayesneg.data.synthetic import synthetic
     >>> parts = hide(synthetic(40, 60, seed=0), [0.1, 0.5])
@@ -63,13 +69,17 @@ def hide(data: Interactions, shares: Iterable[float], *, seed: int = 0) -> dict[
 
 @dataclass(frozen=True)
 class Audit:
-    """What was found: a record per split, sampler and seed, whose epochs hold every measure."""
+    """The result of :func:`bayesneg.audit`.
+
+    Args:
+        records: one per split, sampler and seed; their epochs hold every measure.
+    """
 
     records: Sequence[RunRecord]
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per split, sampler, seed and epoch, a column per measure."""
+        """One row per split, sampler, seed and epoch; one column per measure."""
         import polars as pl
 
         rows = [
@@ -86,7 +96,10 @@ class Audit:
 
     @property
     def reliability(self) -> pl.DataFrame:
-        """One row per split, sampler, seed, epoch, population (picked, candidates) and bin of unbias that has any."""
+        """The reliability diagram: one row per split, sampler, seed, epoch, population and non-empty bin of unbias.
+
+        The population is ``picked``, the sampled negatives, or ``candidates``, uniform draws.
+        """
         import polars as pl
 
         rows = [
@@ -107,10 +120,10 @@ class Audit:
 
 
 def _bins(table: Mapping[str, Sequence[float]]) -> Iterator[dict[str, float]]:
-    """The bins that have any belief, each between two values of unbias."""
-    for place, (n, called, true) in enumerate(zip(table["n"], table["called"], table["true"], strict=True)):
+    """The non-empty bins, each between two values of unbias."""
+    for position, (n, called, true) in enumerate(zip(table["n"], table["called"], table["true"], strict=True)):
         if n:
-            low, high = 1.0 - EDGES[place + 1], 1.0 - EDGES[place]
+            low, high = 1.0 - EDGES[position + 1], 1.0 - EDGES[position]
             yield {"from": low, "to": high, "n": n, "called": called, "were": true / n}
 
 
@@ -195,13 +208,13 @@ def _check_splits(split: object) -> None:
             )
 
 
-def _kept(place: Path, resume: bool) -> dict[str, ledger.Entry]:
-    """The finished runs in the file; one that holds something else is left as it is."""
-    if place.exists() and not resume:
-        raise InputError(f"{place} exists; choose another out, or resume (--resume) to keep the finished runs in it")
-    kept = ledger.read(place)
-    if not kept and place.exists() and place.stat().st_size:
-        raise InputError(f"{place} holds no finished run of an audit; choose another out, or remove the file")
+def _kept(path: Path, resume: bool) -> dict[str, ledger.Entry]:
+    """The finished runs in the file; a file of something else is not written to."""
+    if path.exists() and not resume:
+        raise InputError(f"{path} exists; choose another out, or resume (--resume) to keep the finished runs in it")
+    kept = ledger.read(path)
+    if not kept and path.exists() and path.stat().st_size:
+        raise InputError(f"{path} holds no finished run of an audit; choose another out, or remove the file")
     return kept
 
 
@@ -230,10 +243,10 @@ class _AuditRun:
         return {"dataset": self.name, "sampler": self.label, "seed": self.seed}
 
     def key(self, model: Model, epochs: int, probes: int) -> str:
-        """A digest of all that decides the numbers, and of the label: two functions may have the same name."""
+        """A digest of all that decides the results, and of the label: two functions may have the same name."""
         sampler = describe(self.sampler.resolved(self.split.train))
-        own = [self.split.fingerprint, describe(model), self.label, sampler, epochs, self.seed, probes]
-        return hashlib.sha256(json.dumps(jsonable(own), sort_keys=True).encode()).hexdigest()[:16]
+        settings = [self.split.fingerprint, describe(model), self.label, sampler, epochs, self.seed, probes]
+        return hashlib.sha256(json.dumps(jsonable(settings), sort_keys=True).encode()).hexdigest()[:16]
 
     def train(self, model: Model, epochs: int, probes: int, show: ShowEpoch) -> RunRecord:
         observer = PickObserver(self.split, seed=self.seed, probes=probes)
@@ -255,7 +268,7 @@ class _AuditRun:
         return replace(record, dataset=self.name, data=facts, epochs=[self._with_rates(line) for line in record.epochs])
 
     def _with_rates(self, line: Mapping[str, Any]) -> dict[str, Any]:
-        """The line with shares: of false negatives among all picks, by the truth where it is known, and of skips."""
+        """The line with rates: of false negatives among the picks, by the ground truth if it is known, and of skips."""
         known = "_true" if "tnr_true" in line else ""
         return {
             **line,

@@ -1,4 +1,4 @@
-"""A cell of a sweep: one sampler, one model, one dataset, one seed, and what is kept of it."""
+"""A cell of a sweep: one model, one sampler, one split, one seed."""
 
 from __future__ import annotations
 
@@ -24,46 +24,45 @@ View = Literal["last", "best"] | Blind
 
 @dataclass(frozen=True)
 class Cell:
-    """Everything that decides a cell's numbers, in plain values; ``model_settings`` are changes from the paper's.
+    """Everything that decides the results of one run, in plain values; ``model_settings`` are changes from the paper's.
 
-    Two cells of equal ``key`` give the same numbers with the same code on a CPU; a GPU sums in an order of its own, and
-    the last digits may differ there.
+    Two cells of equal ``key`` give the same results with the same code on a CPU; on a GPU the last digits may differ.
     """
 
     dataset: str
-    fingerprint: str  # of the split it is judged on
-    view: View  # the last epoch, the best on validation data, or the last one judged on validation data
+    fingerprint: str  # of the split
+    view: View  # report the last epoch, the best on validation data, or the last one evaluated on validation data
     model: str
     sampler: str  # its kind; empty for a baseline
-    label: str  # its name in tables, which decides nothing
+    label: str  # its name in tables, which decides no result
     epochs: int
     seed: int
     evaluate_every: int = 1
     model_settings: Mapping[str, Any] = field(default_factory=dict)
     sampler_settings: Mapping[str, Any] = field(default_factory=dict)
-    densities: tuple[int, ...] = ()  # epochs after which the densities of scores are kept
+    densities: tuple[int, ...] = ()  # epochs after which score densities are recorded
 
     @property
     def key(self) -> str:
-        """A short digest of what decides the numbers."""
-        own = {name: value for name, value in self.to_dict().items() if name != "label"}
-        return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:16]
+        """A short digest of what decides the results."""
+        settings = {name: value for name, value in self.to_dict().items() if name != "label"}
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "densities": list(self.densities)}
 
     @classmethod
-    def from_dict(cls, own: Mapping[str, Any]) -> Cell:
-        return cls(**{**own, "densities": tuple(own["densities"])})
+    def from_dict(cls, stored: Mapping[str, Any]) -> Cell:
+        return cls(**{**stored, "densities": tuple(stored["densities"])})
 
     def __str__(self) -> str:
         return f"{self.dataset}, {self.model}, {self.label}, {self.view}, seed {self.seed}"
 
 
 def run_cell(cell: Cell, split: Split, *, progress: Callable[[dict[str, Any]], None]) -> RunRecord:
-    """Train and judge one cell; ``progress`` is called with each epoch's line."""
+    """Train and evaluate one cell; ``progress`` is called with each epoch's line."""
     if split.fingerprint != cell.fingerprint:
-        raise InputError(f"{cell}: the data is not what the cell was planned for; plan the sweep again")
+        raise InputError(f"{cell}: the data has changed since the cell was planned; plan the sweep again")
     sampler = build_sampler(cell.sampler, cell.sampler_settings, split) if cell.sampler else None
     observed = cell.densities and sampler is not None
     return fit(

@@ -1,12 +1,12 @@
-"""The splits that cells are judged on, by dataset and view.
+"""The splits of a sweep, by dataset and view.
 
 ML-100K is the split that the paper's authors published, where the data folder has it, Gowalla and Yelp2018 are the
 splits their files come in; everything else is a random 80/20 split of seed 0. The view ``best`` moves a tenth of the
-training part into validation, so that an epoch can be chosen without looking at the test part; the view ``last`` trains
-on all of it, as the paper does. The view ``blind`` is for choosing settings: trained as ``best``, judged on validation,
-without the test labels; ``blind2`` to ``blind10`` hold out another random tenth each. ``ml-100k@50`` is the same split
-with half of its training part, drawn at random. ``ml-100k#1`` to ``ml-100k#5`` test another fifth of all pairs each,
-``ml-100k#6`` to ``ml-100k#10`` do the same with the pairs dealt anew, and so on.
+training part into validation, so that an epoch can be selected without the test part; the view ``last`` trains on all
+of it, as the paper does. The view ``blind`` is for tuning: trained as ``best``, evaluated on validation data, without
+the test labels; ``blind2`` to ``blind10`` hold out another random tenth each. ``ml-100k@50`` is the same split with a
+random half of its training part. ``ml-100k#1`` to ``ml-100k#5`` are the folds of a five-fold cross-validation over all
+pairs, ``ml-100k#6`` to ``ml-100k#10`` those of another one, and so on.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from bayesneg.seeding import stream
 
 TEST_SHARE: Final = 0.2
 VALIDATION_SHARE: Final = 0.1
-FOLDS: Final = 5  # parts of a deal
-TENTHS: Final[Mapping[View, int]] = {view: seed for seed, view in enumerate(get_args(Blind))}  # what it is drawn with
+FOLDS: Final = 5  # of a cross-validation
+TENTHS: Final[Mapping[View, int]] = {view: seed for seed, view in enumerate(get_args(Blind))}  # its seed
 COME_SPLIT: Final = ("gowalla", "yelp2018")  # as train.txt and test.txt
 AUTHORS_SPLIT: Final = "bns-100k-split"  # folder of the authors' files, beside ml-100k
 
@@ -53,7 +53,7 @@ class Source:
         return self._known[dataset, view]
 
     def fingerprint(self, dataset: str, view: View) -> str:
-        """Of the split, which a cell is tied to."""
+        """Of the split, which a cell records."""
         return self.split(dataset, view).fingerprint
 
     def _made(self, dataset: str, view: View) -> Split:
@@ -69,16 +69,16 @@ class Source:
 
 
 def blind(split: Split) -> Split:
-    """The same training part, judged on validation: the test labels are not in it."""
+    """The same training part, evaluated on validation data; the test labels are not in it."""
     if split.validation is None:
         raise InputError("tuning needs a validation part; split with validation=0.1")
     return Split(split.train, split.validation, how=f"{split.how}; judged on validation")
 
 
 def thinned(split: Split, share: float) -> Split:
-    """The same test part with a random share of the training pairs, the same whenever it is asked for.
+    """The same test part with a random share of the training pairs, always the same.
 
-    The pairs left out become the validation part: they may not be recommended, as they may not with all of them.
+    The pairs left out become the validation part, so that they are not recommended either.
     """
     if not 0 < share <= 1:
         raise InputError(f"the share of the training part must lie in (0, 1], got {share}; write NAME@50 for half")
@@ -91,21 +91,21 @@ def thinned(split: Split, share: float) -> Split:
 
 
 def folded(split: Split, number: int) -> Split:
-    """All pairs dealt into five parts, user by user, in a random order; the ``number``-th is the test part.
+    """Five-fold cross-validation, stratified by user: the ``number``-th fold is the test part.
 
-    From the sixth on they are parts of another deal, from the eleventh of a third.
+    Folds 6 to 10 are those of another random assignment, 11 to 15 of a third.
     """
     if number < 1:
-        raise InputError(f"the parts are numbered from 1, got {number}; write NAME#1 for the first")
-    deal, place_tested = divmod(number - 1, FOLDS)
+        raise InputError(f"folds are numbered from 1, got {number}; write NAME#1 for the first")
+    repeat, fold = divmod(number - 1, FOLDS)
     users, items = (np.concatenate((a, b)) for a, b in zip(_pairs(split.train), _pairs(split.test), strict=True))
-    rng = stream(deal, "folds")
+    rng = stream(repeat, "folds")
     order = rng.permutation(len(users))
     order = order[np.argsort(users[order], kind="stable")]
     first = np.concatenate(([0], np.cumsum(np.bincount(users, minlength=split.train.n_users))))
-    place = np.arange(len(users)) - first[users[order]] + rng.integers(FOLDS, size=split.train.n_users)[users[order]]
+    position = np.arange(len(users)) - first[users[order]] + rng.integers(FOLDS, size=split.train.n_users)[users[order]]
     tested = np.empty(len(users), dtype=bool)
-    tested[order] = place % FOLDS == place_tested
+    tested[order] = position % FOLDS == fold
 
     own = split.train
 
@@ -119,9 +119,7 @@ def folded(split: Split, number: int) -> Split:
             name=own.name,
         )
 
-    return Split(
-        part(~tested), part(tested), how=f"part {place_tested + 1} of {FOLDS} of all pairs is tested, deal {deal + 1}"
-    )
+    return Split(part(~tested), part(tested), how=f"fold {fold + 1} of {FOLDS} over all pairs, repeat {repeat + 1}")
 
 
 def _pairs(part: Interactions) -> tuple[np.ndarray, np.ndarray]:

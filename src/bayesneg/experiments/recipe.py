@@ -11,7 +11,7 @@ epochs = 100
 label = "BNS"
 use = "bns"                   # as in bayesneg compare --samplers
 
-[[where]]                     # what holds for some cells only
+[[where]]                     # overrides for some cells
 dataset = "ml-1m"
 seeds = 3
 
@@ -35,7 +35,7 @@ from bayesneg.config.specs import SamplerSpec
 from bayesneg.errors import InputError
 from bayesneg.experiments.cells import Cell, View
 
-TRAINED: Final = tuple(name for name in MODELS if name not in BASELINES)  # the models that a sampler is for
+TRAINED: Final = tuple(name for name in MODELS if name not in BASELINES)  # the models that need a sampler
 
 Name = TypeVar("Name", bound=str)
 
@@ -44,7 +44,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Row(_Strict):
+class RecipeRow(_Strict):
     """One sampler of a sweep."""
 
     label: str = Field(min_length=1)
@@ -55,7 +55,7 @@ class Row(_Strict):
 
 
 class Where(_Strict):
-    """What holds for the cells of one dataset, one model, or both."""
+    """Overrides for the cells of one dataset, one model, or both."""
 
     dataset: str | None = None
     model: str | None = None
@@ -74,7 +74,7 @@ class Recipe(_Strict):
     title: str
     about: str = Field(default="", description="what a reader of the whole table must know")
     as_stated: bool = Field(default=True, description="false where the rows follow another reading than the text's")
-    samplers: tuple[Row, ...] = Field(min_length=1)
+    samplers: tuple[RecipeRow, ...] = Field(min_length=1)
     datasets: tuple[str, ...] = Field(min_length=1)
     models: tuple[str, ...] = Field(default=("mf",), min_length=1)
     views: tuple[Literal["last", "best"], ...] = Field(default=("last",), min_length=1)
@@ -93,7 +93,7 @@ class Recipe(_Strict):
 
     @classmethod
     def read(cls, path: Path) -> Recipe:
-        """From a file; what is wrong in it is one sentence with its name."""
+        """Read a file; an error names the file and the place."""
         try:
             recipe = cls.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
             recipe._check_names()
@@ -110,7 +110,7 @@ class Recipe(_Strict):
         return recipe
 
     def _check_names(self) -> None:
-        """Every name stands for something that exists, and a label for one row."""
+        """Every name is known, and every label is used once."""
         for model in self.models:
             check_known(model, TRAINED, "model with a sampler")
         for where in self.where:
@@ -125,7 +125,7 @@ class Recipe(_Strict):
             SamplerSpec.parse(row.use).checked()
             if row.label.lower() in labels:
                 twice = f"{labels[row.label.lower()]!r} and {row.label!r}"
-                raise InputError(f"two rows have the same label, {twice}; give each one of its own")
+                raise InputError(f"two rows have the same label, {twice}; give each another")
             labels[row.label.lower()] = row.label
 
     def narrowed(
@@ -138,7 +138,7 @@ class Recipe(_Strict):
         seeds: int | None = None,
         epochs: int | None = None,
     ) -> Recipe:
-        """The recipe with what is given instead of its own; samplers are chosen among its rows by label."""
+        """The recipe with these values instead; samplers are chosen among its rows by label."""
         rows = {row.label.lower(): row for row in self.samplers}
         chosen = _unique([name.lower() for name in samplers])
         for name in chosen:
@@ -152,14 +152,14 @@ class Recipe(_Strict):
                 "models": _unique(models) or self.models,
                 "views": _unique(views) or self.views,
                 "samplers": tuple(rows[name] for name in chosen) or self.samplers,
-                "where": (*self.where, always),  # the last word
+                "where": (*self.where, always),  # the last override wins
             }
         )
 
     def cells(self, fingerprint_of: Callable[[str, View], str]) -> list[Cell]:
-        """Seed by seed, so that whatever is finished has about as many of each.
+        """The cells, seed by seed, so that an unfinished sweep has about as many of each.
 
-        ``fingerprint_of`` says which data a dataset's name stands for, in each view.
+        ``fingerprint_of`` gives the fingerprint of a dataset in a view.
         """
         found = [
             cell

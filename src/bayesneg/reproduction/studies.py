@@ -10,7 +10,7 @@ from typing import Final
 from bayesneg.evaluation.statistics import Estimate
 from bayesneg.experiments.cells import Cell
 from bayesneg.experiments.datasets import TENTHS
-from bayesneg.experiments.recipe import Recipe, Row
+from bayesneg.experiments.recipe import Recipe, RecipeRow
 from bayesneg.report.runs import Group
 from bayesneg.report.summary import final_estimate
 from bayesneg.reproduction.published import METRICS, published
@@ -60,7 +60,7 @@ class Beside:
 class Line:
     """One sampler in a study."""
 
-    row: Row
+    row: RecipeRow
     runs: tuple[RunRecord, ...]
     values: Mapping[str, Beside]
     beside: str  # the published row: table2/BNS
@@ -128,7 +128,7 @@ def studies(name: str, recipe: Recipe, cells: Sequence[Cell], found: Mapping[str
     ]
 
 
-def _line(name: str, row: Row, place: tuple[str, str, str], runs: Iterable[RunRecord]) -> Line:
+def _line(name: str, row: RecipeRow, place: tuple[str, str, str], runs: Iterable[RunRecord]) -> Line:
     group = Group(row.label, tuple(runs))
     beside = row.paper or f"{name}/{row.label}"
     paper = published(beside, place[0], place[1])

@@ -1,4 +1,4 @@
-"""A finished run: the trained scorer with the data it was trained on."""
+"""A finished run: the trained model with its data and its record."""
 
 from __future__ import annotations
 
@@ -23,25 +23,60 @@ CUTOFFS = (5, 10, 20)
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What :func:`bayesneg.fit` returns and :func:`bayesneg.load_run` reads back."""
+    """A finished run, as :func:`bayesneg.fit` returns it and :func:`bayesneg.load_run` reads it.
 
-    scorer: Scorer  # as it was at the reported epoch
+    Args:
+        scorer: the trained model at the reported epoch; ``scorer.score_all(users)`` gives scores (B, n_items).
+        split: the data it was trained and evaluated on.
+        record: settings, measures of every epoch, and test metrics.
+
+    >>> import bayesneg as bn
+    >>> data = bn.split(bn.synthetic(60, 80, seed=0), test=0.2, seed=0)
+    >>> run = bn.fit(bn.MF(dim=8), data, bn.BNS(), epochs=2, progress=False)
+    >>> len(run.recommend(data.train.user_ids[0], k=3)), "ndcg@5" in run.evaluate(k=5).mean
+    (3, True)
+    """
+
+    scorer: Scorer
     split: Split
     record: RunRecord
 
     def evaluate(self, *, k: int | Iterable[int] | None = None, part: str = "test") -> EvaluationReport:
-        """Every metric over the full catalogue at each list length of ``k``, (5, 10, 20) unless given."""
+        """Evaluate over the full catalogue.
+
+        Args:
+            k: list length, or several; 5, 10 and 20 unless given.
+            part: ``"test"`` or ``"validation"``.
+
+        Returns:
+            Every metric, with its mean, its interval over users and its values per user.
+        """
         return ranking.evaluate(self.scorer, self.split, k=cutoffs(self.scorer) if k is None else k, part=part)
 
     def recommend(self, user: Any, *, k: int = 10) -> list[tuple[Any, float]]:
-        """The ``k`` best items that ``user`` has not chosen, raw ids in and out, each with its score."""
+        """The highest-scored items that the user has not interacted with.
+
+        Args:
+            user: the raw identifier of a user.
+            k: how many items.
+
+        Returns:
+            Pairs of raw item identifier and score, best first; fewer than ``k`` where the catalogue has no more.
+        """
         number = self.split.train.user_number(user)
         items, scores = ranking.recommend(self.scorer, self.split.seen, np.array([number]), k)
         ids = self.split.train.item_ids
         return [(_plain(ids[item]), float(score)) for item, score in zip(items[0], scores[0], strict=True) if item >= 0]
 
     def save(self, path: str | Path) -> Path:
-        """Write the run as a folder; one that already holds a run is left alone."""
+        """Write the run to a new folder, for :func:`bayesneg.load_run`.
+
+        Args:
+            path: a folder that does not exist or is empty.
+
+        Returns:
+            The folder.
+        """
         target = files.new_folder(Path(path))
         files.write_head(target, self.record)
         files.write_split(target, self.split)
@@ -57,7 +92,18 @@ class Run:
 
 
 def load_run(path: str | Path) -> Run:
-    """A run from the folder that ``Run.save`` or ``bayesneg train --out`` wrote."""
+    """Read a run from its folder.
+
+    Args:
+        path: the folder that ``fit(out=…)``, ``Run.save`` or ``bayesneg train --out`` wrote.
+
+    Returns:
+        The run; its scorer gives the same scores as the one that was saved.
+
+    Raises:
+        BayesnegError: the folder holds no finished run, is damaged, has another schema, or holds a custom model that
+            scores without embeddings.
+    """
     source = Path(path)
     with files.reading(source):
         record = files.read_record(source)
@@ -66,8 +112,8 @@ def load_run(path: str | Path) -> Run:
     scorer = scorer_from(arrays, split.train)
     if scorer is None:
         raise InputError(
-            f"{source}: the model gives scores and no vectors, and cannot be made again from its folder; its "
-            f"parameters are in {files.WEIGHTS}, and bayesneg report reads everything else"
+            f"{source}: a custom model without embeddings cannot be rebuilt from its folder; its parameters are in "
+            f"{files.WEIGHTS}, and bayesneg report reads everything else"
         )
     return Run(scorer, split, record)
 
