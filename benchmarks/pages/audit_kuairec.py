@@ -115,7 +115,7 @@ def _picks(study: Study) -> str:
 
 
 def _beliefs(study: Study) -> str:
-    keys = [*BELIEF, "candidates_called", "candidates_were", "candidates_ece"]
+    keys = [*BELIEF, "candidates_mean_predicted", "candidates_observed_rate", "candidates_ece"]
     rows = [[member.marked_name, *(_text(measured(member, key)) for key in keys)] for member in study.believers]
     names = [*BELIEF.values(), "Called, candidates", "Were, candidates", "ECE, candidates"]
     return _table(["sampler", *names], rows)

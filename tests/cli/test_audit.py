@@ -47,8 +47,8 @@ def test_json_is_one_object_with_every_sampler_and_run_and_the_page_is_written(b
     assert [(run["label"], run["seed"]) for run in found["runs"]] == [("RNS", 0), ("RNS", 1), ("BNS", 0), ("BNS", 1)]
     rns, bns = found["samplers"]
     assert rns["truth_known"] is False
-    assert rns["called"]["mean"] is None
-    assert 0 < bns["called"]["mean"] <= 1
+    assert rns["mean_predicted"]["mean"] is None
+    assert 0 < bns["mean_predicted"]["mean"] <= 1
     assert bns["fn"]["low"] <= bns["fn"]["mean"] <= bns["fn"]["high"]
     assert found["report"] == "audit-report.html"
     assert "lower bounds" in (ratings.parent / "audit-report.html").read_text()
@@ -85,9 +85,9 @@ def test_a_sampler_and_a_prior_of_one_s_own_join(bayesneg, ratings, own_samplers
     mine, wary, even = found["samplers"]
     assert mine["sampler"] == "Mine (start=2)"
     assert wary["sampler"] == "BNS (prior=priors.py:Wary, candidates=3)"
-    assert mine["called"]["mean"] is None
-    assert 0.1 < wary["called"]["mean"] < 0.99  # a prior of one in ten
-    assert even["called"]["mean"] > wary["called"]["mean"]  # it picks odd items, of which it is sure
+    assert mine["mean_predicted"]["mean"] is None
+    assert 0.1 < wary["mean_predicted"]["mean"] < 0.99  # a prior of one in ten
+    assert even["mean_predicted"]["mean"] > wary["mean_predicted"]["mean"]  # it picks odd items, of which it is sure
 
 
 def test_a_given_part_is_what_is_hidden(bayesneg, ratings):

@@ -77,7 +77,7 @@ def test_pooled_tables_weigh_by_count():
     both.add(np.array([0.95, 0.93, 0.94, 0.96]), np.array([True, False, False, True]))
     np.testing.assert_array_equal(n, both.bins()["n"])
     there = n > 0
-    np.testing.assert_allclose(called[there], np.array(both.bins()["called"])[there], atol=1e-5)
+    np.testing.assert_allclose(called[there], np.array(both.bins()["mean_predicted"])[there], atol=1e-5)
     np.testing.assert_allclose(were[there], np.array(both.bins()["true"])[there] / n[there])
 
 
@@ -129,7 +129,7 @@ def test_a_belief_that_is_the_truth_s_own_probability_is_calibrated():
     """What was not observed is liked less often than at random, since a liked item may have been seen."""
     split = world_split()
     line = probed(split, Sure(split.truth))
-    assert line["called"] == pytest.approx(line["were"], abs=0.03)
+    assert line["mean_predicted"] == pytest.approx(line["observed_rate"], abs=0.03)
     assert line["ece"] < 0.05
     assert line["brier"] < line["brier_constant"]
     assert probed(split, Sure(split.truth, claim=0.5))["ece"] > 0.3
@@ -166,7 +166,7 @@ def test_a_belief_that_is_no_probability_is_refused(said, expected):
 
 
 def test_a_sampler_without_a_belief_gets_none():
-    assert not {"called", "ece", "reliability"} & set(probed(world_split(), bn.RNS(), probes=10))
+    assert not {"mean_predicted", "ece", "reliability"} & set(probed(world_split(), bn.RNS(), probes=10))
 
 
 def test_where_the_truth_is_known_it_judges_and_not_the_held_out_part():

@@ -103,12 +103,12 @@ def test_the_frames_have_a_row_for_every_epoch_and_bin(world):
     found = audit(bn.hide(world, [0.2]), {"RNS": bn.RNS(), "BNS": bn.BNS()}, seeds=2)
     frame = found.frame
     assert frame.height == 2 * 2 * 2
-    assert {"dataset", "sampler", "seed", "epoch", "fn", "hardness", "head", "called", "ece"} <= set(frame.columns)
-    assert frame.filter(frame["sampler"] == "RNS")["called"].null_count() == 4
+    assert {"dataset", "sampler", "seed", "epoch", "fn", "hardness", "head", "mean_predicted", "ece"} <= set(frame.columns)
+    assert frame.filter(frame["sampler"] == "RNS")["mean_predicted"].null_count() == 4
     bins = found.reliability
     assert set(bins["sampler"]) == {"BNS"}
     assert bins.filter(bins["population"] == "picked")["n"].sum() == 50 * 2 * 2
-    assert ((bins["called"] >= bins["from"] - 1e-6) & (bins["called"] <= bins["to"] + 1e-6)).all()
+    assert ((bins["mean_predicted"] >= bins["from"] - 1e-6) & (bins["mean_predicted"] <= bins["to"] + 1e-6)).all()
 
 
 def test_a_torch_model_is_audited_as_well(world):
@@ -116,7 +116,7 @@ def test_a_torch_model_is_audited_as_well(world):
     samplers = {"SRNS": bn.SRNS(memory=3, fresh=4), "BNS": bn.BNS()}
     found = audit(bn.hide(world, [0.2]), samplers, model=bn.LightGCN(dim=4, device="cpu"))
     assert all(0 <= record.last("hardness") <= 1 for record in found.records)
-    assert 0 < found.records[1].last("called") <= 1
+    assert 0 < found.records[1].last("mean_predicted") <= 1
 
 
 def test_the_number_of_jobs_changes_no_number(world):
@@ -141,9 +141,9 @@ def test_samplers_that_look_the_same_are_distinguished_by_their_labels(world, tm
     never, always = (bn.BNS(prior=lambda users, items, p=p: np.full(items.shape, p)) for p in (0.0, 1.0))
     first = audit(split, {"never": never, "always": always}, out=out)
     again = audit(split, {"always": always, "never": never}, out=out, resume=True)
-    called = [record.last("called") for record in first.records]
+    called = [record.last("mean_predicted") for record in first.records]
     assert called[0] != called[1]
-    assert [record.last("called") for record in again.records] == called[::-1]
+    assert [record.last("mean_predicted") for record in again.records] == called[::-1]
     assert len(ledger.read(out)) == 2
 
 

@@ -177,7 +177,7 @@ def test_the_axes_of_reliability_are_never_fitted_to_its_few_points(records, mon
         assert not axes.lines
 
     monkeypatch.setattr(Axes, "set_ybound", fit_axis)
-    table = {"n": [40, 40], "called": [0.999, 0.99], "true": [40, 40]}
+    table = {"n": [40, 40], "mean_predicted": [0.999, 0.99], "true": [40, 40]}
     member = Group("A", (replace(records[0], epochs=[{"epoch": 1, "picked": table}]),))
     assert plots.reliability([member], "picked", prefix="p").startswith("<svg")
 

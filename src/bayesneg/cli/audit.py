@@ -32,7 +32,7 @@ PICKS = {
     "tail": "tail",
     "skipped_share": "skipped",
 }
-BELIEF = {"called": "called true", "were": "were", "brier": "Brier", "brier_constant": "constant's"}
+BELIEF = {"mean_predicted": "predicted", "observed_rate": "observed", "brier": "Brier", "brier_constant": "constant"}
 ALL = "rns,pns,aobpr,dns,srns,bns,bns:prior=learned:likelihood=mixture,posterior"
 
 

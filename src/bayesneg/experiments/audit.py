@@ -121,10 +121,10 @@ class Audit:
 
 def _bins(table: Mapping[str, Sequence[float]]) -> Iterator[dict[str, float]]:
     """The non-empty bins, each between two values of unbias."""
-    for position, (n, called, true) in enumerate(zip(table["n"], table["called"], table["true"], strict=True)):
+    for position, (n, mean, true) in enumerate(zip(table["n"], table["mean_predicted"], table["true"], strict=True)):
         if n:
             low, high = 1.0 - EDGES[position + 1], 1.0 - EDGES[position]
-            yield {"from": low, "to": high, "n": n, "called": called, "were": true / n}
+            yield {"from": low, "to": high, "n": n, "mean_predicted": mean, "observed_rate": true / n}
 
 
 def audit(

@@ -29,7 +29,7 @@ from bayesneg.report.runs import Group
 from bayesneg.report.tables import Cell, estimate_cell, group_cell, number_cell, table
 from bayesneg.runs.record import RunRecord
 
-CANDIDATES = ("called", "were", "ece")  # what is shown of uniform candidates too
+CANDIDATES = ("mean_predicted", "observed_rate", "ece")  # what is shown of uniform candidates too
 
 
 def write_audit(records: Sequence[RunRecord], path: str | Path, *, title: str | None = None) -> Path:

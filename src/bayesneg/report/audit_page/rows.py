@@ -31,8 +31,8 @@ PICKS: Final = {
     "skipped_share": "Skipped",
 }
 BELIEF: Final = {
-    "called": "Called true",
-    "were": "Were true",
+    "mean_predicted": "Called true",
+    "observed_rate": "Were true",
     "ece": "ECE",
     "brier": "Brier",
     "brier_constant": "Brier, constant",
@@ -90,7 +90,7 @@ class Study:
     @property
     def believers(self) -> list[Group]:
         """The samplers that say how sure they are."""
-        return [member for member in self.groups if is_number(measured(member, "called").mean)]
+        return [member for member in self.groups if is_number(measured(member, "mean_predicted").mean)]
 
 
 def audited(records: Sequence[RunRecord]) -> list[Study]:
@@ -152,7 +152,7 @@ def calibration_finding(study: Study) -> str:
         gap = estimate(run.last("brier") - run.last("brier_constant") for run in member.runs)
         low, high = (gap.low, gap.high) if gap.has_interval else (gap.mean, gap.mean)
         verdict = "better than" if high < 0 else "worse than" if low > 0 else "not told apart from"
-        called, were = (measured(member, key).mean for key in ("called", "were"))
+        called, were = (measured(member, key).mean for key in ("mean_predicted", "observed_rate"))
         verdicts[verdict].append(f"{member.marked_name} (called {called:.1%}, were {were:.1%})")
     told = [f"{verdict} a constant: {joined(names)}" for verdict, names in verdicts.items() if names]
     seeds = f" {ONE_SEED}" if len(study.believers[0].runs) == 1 else ""
