@@ -20,9 +20,9 @@ from threading import Lock, Thread, local
 from typing import Any, Final, TypeVar
 
 from bayesneg.errors import BayesnegError
+from bayesneg.progress import ShowEpoch
 
 Done = TypeVar("Done")
-Show = Callable[[dict[str, Any]], None]
 
 ONE_THREAD: Final = (
     "OMP_NUM_THREADS",
@@ -49,7 +49,7 @@ class Workers:
         self._lost_starts = 0
         self._closed = False
 
-    def run(self, work: Callable[[Show], Done], show: Show) -> Done:
+    def run(self, work: Callable[[ShowEpoch], Done], show: ShowEpoch) -> Done:
         """What ``work(show)`` returns; the work and its result are pickled, and of a shown line the numbers arrive.
 
         Raises:
@@ -138,7 +138,7 @@ class _Worker:
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # of this thread, and inherited by the process
         self._pool.submit(os.getpid).result()
 
-    def run(self, work: Callable[[Show], Done], show: Show) -> Done:
+    def run(self, work: Callable[[ShowEpoch], Done], show: ShowEpoch) -> Done:
         future = self._pool.submit(_do, work)
         future.add_done_callback(lambda _: self._send.send(ENDED))  # after the process' last report
         while (report := self._reports.recv()) != ENDED:
@@ -169,7 +169,7 @@ def _end_with(life: Connection) -> None:
     os._exit(1)
 
 
-def _do(work: Callable[[Show], Done]) -> Done:
+def _do(work: Callable[[ShowEpoch], Done]) -> Done:
     return work(_show)
 
 
