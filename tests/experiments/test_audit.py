@@ -103,7 +103,9 @@ def test_the_frames_have_a_row_for_every_epoch_and_bin(world):
     found = audit(bn.hide(world, [0.2]), {"RNS": bn.RNS(), "BNS": bn.BNS()}, seeds=2)
     frame = found.frame
     assert frame.height == 2 * 2 * 2
-    assert {"dataset", "sampler", "seed", "epoch", "fn", "hardness", "head", "mean_predicted", "ece"} <= set(frame.columns)
+    assert {"dataset", "sampler", "seed", "epoch", "fn", "hardness", "head", "mean_predicted", "ece"} <= set(
+        frame.columns
+    )
     assert frame.filter(frame["sampler"] == "RNS")["mean_predicted"].null_count() == 4
     bins = found.reliability
     assert set(bins["sampler"]) == {"BNS"}

@@ -133,10 +133,9 @@ class _Worker:
         self._pool = ProcessPoolExecutor(1, spawn, initializer=_begin, initargs=(self._send, self._life))
 
     def start(self) -> None:
-        """Wait until the process is there. Its terminal's Ctrl-C is for the parent alone, which ends it."""
-        if sys.platform != "win32":
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # of this thread, and inherited by the process
-        self._pool.submit(os.getpid).result()
+        """Wait until the process is there."""
+        with _sigint_blocked():
+            self._pool.submit(os.getpid).result()
 
     def run(self, work: Callable[[ShowEpoch], Done], show: ShowEpoch) -> Done:
         future = self._pool.submit(_do, work)
@@ -149,6 +148,19 @@ class _Worker:
         self._pool.shutdown(wait=True)
         for each in (self._reports, self._send, self._life, self.lifeline):
             each.close()
+
+
+@contextmanager
+def _sigint_blocked() -> Iterator[None]:
+    """A process started here inherits the mask: the terminal's Ctrl-C reaches the parent alone, which ends it."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _report: Connection  # of this process, where it is a worker
