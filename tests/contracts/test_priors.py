@@ -1,19 +1,26 @@
-"""What every prior promises. A new one joins by a line."""
+"""Every built-in prior keeps the contract that ``bayesneg.testing`` checks, and each check can fail.
+
+A registered prior joins by its name; variants with other settings are listed.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 
 import bayesneg as bn
 from bayesneg.runs.record import describe, settings_text
+from bayesneg.samplers import registry
+from bayesneg.samplers.priors.basic import as_prior
+from bayesneg.testing import check_prior
+from bayesneg.testing.worlds import worlds_of
 
 
 @dataclass(frozen=True)
 class UserShare(bn.Prior):
-    """The docs' example of a prior of one's own."""
+    """The docs' example of a custom prior."""
 
     def fit(self, train):
         return bn.priors.Item(0.1 * train.popularity / train.n_users)
@@ -22,82 +29,147 @@ class UserShare(bn.Prior):
         raise ValueError("fit it first")
 
 
-WORLD = bn.synthetic(70, 50, seed=1)
-SPLIT = bn.split(WORLD, test=0.2, seed=0)
-TRAIN = SPLIT.train
-PRIORS = {
-    "popularity": bn.priors.Popularity(),
-    "flat": bn.priors.Flat(),
-    "item": bn.priors.Item(np.linspace(0, 1, 50)),
-    "group": bn.priors.Group("group"),
-    "function": lambda users, items: np.full(np.shape(items), 0.1),
-    "rate": bn.priors.Rate(),
-    "smoothed group": bn.priors.SmoothedGroup("group"),
-    "learned": bn.priors.Learned(),
+TRAIN = worlds_of(None)[2].train
+PRIORS = {name: as_prior(name) for name in registry.priors() if name != "oracle"} | {
+    "oracle": bn.priors.Oracle(TRAIN),
+    "item": bn.priors.Item(np.linspace(0, 1, TRAIN.n_items)),
+    "function": as_prior(lambda users, items: np.full(np.shape(items), 0.1)),
     "learned from neighbours": bn.priors.Learned(item_model="neighbours", neighbours=10),
     "learned with a logistic curve": bn.priors.Learned(curve="logistic"),
     "learned at a given rate": bn.priors.Learned(hidden=0.5, folds=3),
-    "learned, nothing kept": bn.priors.Learned(cache=0),
-    "exposure": bn.priors.Exposure(SPLIT.test, base=bn.priors.Rate()),
-    "combined": bn.priors.Combined([bn.priors.Learned(), bn.priors.Rate()], weights=[2, 1]),
-    "mean of probabilities": bn.priors.Combined([bn.priors.Popularity(), bn.priors.Rate()], scale="probability"),
-    "scaled": bn.priors.Scaled(bn.priors.Rate(), 3.0),
-    "a user's own": UserShare(),
+    "learned, uncached": bn.priors.Learned(cache=0),
+    "exposure": bn.priors.Exposure(TRAIN, base="rate"),
+    "combined": bn.priors.Combined(["learned", "rate"], weights=[2, 1]),
+    "mean of probabilities": bn.priors.Combined(["popularity", "rate"], scale="probability"),
+    "scaled": bn.priors.Scaled("rate", 3.0),
+    "custom": UserShare(),
 }
 
 
 @pytest.fixture(params=PRIORS, ids=str)
 def prior(request):
-    found = PRIORS[request.param]
-    return found if isinstance(found, bn.Prior) else bn.BNS(prior=found).prior
+    return PRIORS[request.param]
 
 
-def everywhere(fitted) -> np.ndarray:
-    users, items = np.indices((TRAIN.n_users, TRAIN.n_items))
-    return fitted.probability(users, items)
+def test_a_built_in_prior_keeps_the_contract(prior):
+    check_prior(prior)
 
 
-def test_gives_a_probability_for_every_pair(prior):
-    found = everywhere(prior.fit(TRAIN))
-    assert found.shape == (70, 50)
-    assert found.min() >= 0.0
-    assert found.max() <= 1.0
-
-
-def test_users_and_items_broadcast(prior):
-    fitted = prior.fit(TRAIN)
-    users, items = np.array([5, 0, 5]), np.array([[1, 2], [49, 0], [3, 3]])
-    np.testing.assert_array_equal(fitted.probability(users[:, None], items), everywhere(fitted)[users[:, None], items])
-
-
-def test_what_is_learned_depends_on_the_training_data_alone(prior):
-    """Fitted twice, in whatever order users are asked about, with other held-out labels or none: the same numbers."""
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
-    one, two = everywhere(prior.fit(TRAIN)), prior.fit(TRAIN)
-    backwards = np.arange(70)[::-1]
-    again = np.concatenate([two.probability(np.array([[user]]), np.arange(50)[None]) for user in backwards])
-    np.testing.assert_array_equal(one, again[backwards])
-    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
-
-
-def test_a_fitted_prior_is_taken_as_it_is(prior):
-    fitted = prior.fit(TRAIN)
-    np.testing.assert_array_equal(everywhere(fitted.fit(TRAIN)), everywhere(fitted))
-
-
-def test_its_calibration_can_be_asked_for(prior):
-    found = bn.priors.calibration(prior, TRAIN, bins=5)
-    assert found.count.sum() == pytest.approx(70 * 50 - round(0.8 * len(TRAIN)), rel=1e-6)
+@pytest.mark.parametrize("name", [name for name in PRIORS if name not in ("oracle", "self")])
+def test_its_calibration_is_a_reliability_diagram_of_all_unobserved_pairs(name):
+    found = bn.priors.calibration(PRIORS[name], TRAIN, bins=5)
+    assert found.count.sum() == pytest.approx(TRAIN.n_users * TRAIN.n_items - round(0.8 * len(TRAIN)), rel=1e-6)
     assert np.average(found.observed_rate, weights=found.count) == pytest.approx(found.base_rate)
     assert np.average(found.mean_predicted, weights=found.count) == pytest.approx(found.predicted_rate)
 
 
 def test_its_settings_can_be_recorded(prior):
-    assert describe(bn.BNS(prior=prior))["prior"]["class"] == type(prior).__name__
-    assert len(settings_text(bn.BNS(prior=prior))) < 120
+    sampler = bn.BNS(prior=prior, likelihood="uninformative")
+    assert describe(sampler)["prior"]["class"] == type(prior).__name__
+    assert len(settings_text(sampler)) < 140
 
 
 def test_the_parts_of_a_combination_are_recorded_too():
     prior = bn.priors.Combined([bn.priors.Rate(0.5), bn.priors.Flat()])
     assert describe(prior)["priors"][0] == {"class": "Rate", "hidden": 0.5}
     assert settings_text(prior) == "Combined (priors=[Rate (hidden=0.5), Flat])"
+
+
+# ---- the checks can fail
+
+
+@dataclass
+class Broken(bn.Prior):
+    """Computes its probabilities with ``compute(self, users, items)``."""
+
+    compute: object
+    calls: list = field(default_factory=list)
+
+    def probability(self, users, items):
+        self.calls.append(users)
+        return self.compute(self, users, items)
+
+
+def tenth(prior, users, items):
+    return np.full(np.broadcast_shapes(np.shape(users), np.shape(items)), 0.1)
+
+
+class Refitting(Broken):
+    """Halves its value when it is fitted again."""
+
+    value = 0.1
+
+    def fit(self, train):
+        fitted = Refitting(lambda prior, users, items: tenth(prior, users, items) * prior.value)
+        fitted.value = self.value / 2
+        return fitted
+
+
+class Drifting(Broken):
+    value = 1.0
+
+    def fit(self, train):
+        Drifting.value /= 2
+        return bn.priors.Flat(Drifting.value)
+
+
+class Seeded(Broken):
+    def fit(self, train):
+        value = np.random.random()  # noqa: NPY002
+        return bn.priors.Flat(value)
+
+
+class Writing(Broken):
+    def fit(self, train):
+        train.indices.flags.writeable = True
+        train.indices[:] = np.roll(train.indices, 1)
+        return self
+
+
+class Undeclared(Broken):
+    def end_epoch(self, scorer):
+        return
+
+
+class Forgetful(Broken):
+    follows_training = True
+
+    def fit(self, train):
+        return Forgetful(lambda prior, users, items: tenth(prior, users, items) * (1 + getattr(prior, "ended", 0)))
+
+    def end_epoch(self, scorer):
+        self.ended = getattr(self, "ended", 0) + 1
+
+
+class OneUser(Broken):
+    """Breaks where BNS asks for a candidate matrix."""
+
+    def probability(self, users, items):
+        return tenth(self, users, items) * (2.0 * 10 if np.shape(items)[-1] == 5 else 1.0)
+
+
+FAILING = {
+    "another shape": (Broken(lambda prior, users, items: np.ones(3)), r"returned shape \(3,\) for users and items of"),
+    "above 1": (Broken(lambda prior, users, items: 2 + 0 * users * items), r"returned \[2\]; probabilities are betw"),
+    "not a number": (Broken(lambda prior, users, items: np.nan * users * items), r"returned \[nan\]; probabilities"),
+    "users alone": (Broken(lambda prior, users, items: users / 100.0), "must broadcast users"),
+    "unseeded": (Drifting(tenth), "gave different probabilities for the same training data; seed its randomness"),
+    "global random state": (Seeded(tenth), "draws from global random state"),
+    "writes to the data": (Writing(tenth), "fit changed the training data; copy it"),
+    "fitted twice": (Refitting(tenth), "fitting a fitted prior to the same data changed"),
+    "undeclared": (Undeclared(tenth), "overrides end_epoch, but follows_training is False; declare follows_training"),
+    "forgetful": (Forgetful(tenth), "gives other probabilities after a checkpoint; return all state from state_dict"),
+    "fails in BNS": (OneUser(tenth), "BNS with OneUser: a prior must be a probability between 0 and 1"),
+}
+
+
+@pytest.mark.parametrize("case", FAILING)
+def test_a_broken_prior_is_told_what_is_wrong(case):
+    broken, sentence = FAILING[case]
+    with pytest.raises(AssertionError, match=sentence):
+        check_prior(broken)
+
+
+def test_a_prior_for_particular_data_is_checked_on_it():
+    train = bn.synthetic(20, 15, seed=0)
+    check_prior(bn.priors.Item(np.full(15, 0.1)), train=train)

@@ -1,53 +1,55 @@
-"""What every sampler promises. A new one joins by a line."""
+"""Every built-in sampler keeps the contract that ``bayesneg.testing`` checks, and each check can fail.
+
+A registered sampler joins by its name; variants with other settings are listed.
+"""
 
 from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 
 import bayesneg as bn
 from bayesneg.evaluation.picks import PickObserver
+from bayesneg.samplers import registry
 from bayesneg.seeding import stream
-from worlds import Hardest, batch_of, exact_scorer, interactions, random_interactions
+from bayesneg.testing import check_sampler, sampler_checks
+from bayesneg.testing.worlds import worlds_of
+from worlds import Hardest, batch_of, exact_scorer, interactions
 
-SAMPLERS = {
-    "rns": bn.RNS(),
-    "pns": bn.PNS(),
-    "aobpr": bn.AOBPR(scale=5.0),
+SPLIT = bn.split(bn.synthetic(40, 50, seed=0), test=0.2, seed=0)
+
+
+def registered(name: str) -> bn.NegativeSampler:
+    kind, preset = registry.samplers()[name]
+    settings = dict(preset.settings)
+    if settings.get("prior") == "oracle":
+        settings["prior"] = bn.priors.Oracle(worlds_of(None)[0].train)
+    return kind(**settings)
+
+
+SAMPLERS = {name: registered(name) for name in registry.samplers()} | {
     "aobpr by fraction": bn.AOBPR(fraction=0.1),
-    "aobpr by factor": bn.AOBPR(scale=5.0, rank="factor"),
-    "dns": bn.DNS(),
     "dns of all": bn.DNS(candidates="all"),
     "dns(m,n)": bn.DNS(candidates=6, top=3),
-    "srns": bn.SRNS(memory=3, fresh=4),
-    "bns": bn.BNS(),
-    "bns of all": bn.BNS(candidates="all"),
-    "bns with F as a share of the catalogue": bn.BNS(cdf_over="catalogue"),
-    "bns with F over all items": bn.BNS(cdf_over="all"),
-    "bns with the mixture undone": bn.BNS(likelihood="mixture"),
-    "bns with a learned likelihood": bn.BNS(likelihood="empirical"),
-    "bns with a learned likelihood after rns": bn.WarmStart(bn.RNS(), bn.BNS(likelihood="empirical"), warmup=1),
-    "bns with a self-estimated prior": bn.BNS(prior=bn.priors.SelfEstimated(), likelihood="uninformative"),
-    "bns with a schedule": bn.BNS(weight=bn.samplers.LinearDecay()),
+    "srns with a small memory": bn.SRNS(memory=3, fresh=4),
+    "bns over the catalogue": bn.BNS(cdf_over="catalogue"),
+    "bns over all items": bn.BNS(cdf_over="all"),
+    "bns with the inverted mixture": bn.BNS(likelihood="mixture"),
+    "bns with an empirical likelihood": bn.BNS(likelihood="empirical"),
+    "bns with an empirical likelihood after rns": bn.WarmStart("rns", bn.BNS(likelihood="empirical"), warmup=1),
+    "bns with a self-estimated prior": bn.BNS(prior="self", likelihood="uninformative"),
     "bns with a function": bn.BNS(prior=lambda users, items: np.full(np.shape(items), 0.1)),
     "bns after rns": bn.WarmStart(bn.RNS(), bn.BNS(), warmup=1),
-    "bns with the flat prior": bn.BNS(prior=bn.priors.Flat()),
-    "bns with the learned prior": bn.BNS(prior=bn.priors.Learned(folds=2)),
-    "bns with neighbours as they are asked for": bn.BNS(prior=bn.priors.Learned(item_model="neighbours", cache=0)),
-    "bns with two priors": bn.BNS(
-        prior=bn.priors.Combined([bn.priors.Rate(), bn.priors.Scaled(bn.priors.Flat(), 2.0)])
-    ),
-    "bns with a refreshed F": bn.BNS(cdf="refreshed", refresh=bn.samplers.Refresh(pool=10)),
-    "bns with a refreshed F after rns": bn.WarmStart(bn.RNS(), bn.BNS(cdf="refreshed"), warmup=1),
-    "posterior": bn.Posterior(),
-    "a user's own": Hardest(),
+    "bns with neighbours, uncached": bn.BNS(prior=bn.priors.Learned(item_model="neighbours", cache=0)),
+    "bns with two priors": bn.BNS(prior=bn.priors.Combined(["rate", bn.priors.Scaled("flat", 2.0)])),
+    "bns with a refreshed CDF": bn.BNS(cdf="refreshed", refresh=bn.samplers.Refresh(pool=10)),
+    "bns with a refreshed CDF after rns": bn.WarmStart(bn.RNS(), bn.BNS(cdf="refreshed"), warmup=1),
+    "custom": Hardest(),
 }
-
-MODELS = {
-    "mf": bn.MF(dim=4),
-    "lightgcn": bn.LightGCN(dim=4, device="cpu"),
-    "torch-mf": bn.TorchMF(dim=4, device="cpu"),
-}
+WITHOUT_CHANCE = ("custom", "dns of all", "optimal")
 
 
 @pytest.fixture(params=SAMPLERS, ids=str)
@@ -55,106 +57,161 @@ def sampler(request):
     return SAMPLERS[request.param]
 
 
-@pytest.fixture(params=MODELS, ids=str)
-def model(request):
-    if request.param != "mf":
-        pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
-    return MODELS[request.param]
-
-
-def world(seed: int = 0):
-    rng = np.random.default_rng(seed)
-    train = random_interactions(rng, 30, 40)
-    return train, exact_scorer(rng, 30, 40)
-
-
-def test_answers_one_item_for_every_pair(sampler):
-    train, scorer = world()
-    batch = batch_of(train, scorer, stream(0, "draws"))
-    negatives = sampler.prepare(train, rng=stream(0, "memory")).sample(batch)
-    assert negatives.shape == batch.users.shape
-    assert np.issubdtype(negatives.dtype, np.integer)
-    assert negatives.max() < train.n_items
-
-
-def test_never_picks_a_training_positive(sampler):
-    for seed in range(3):
-        train, scorer = world(seed)
-        ready = sampler.prepare(train, rng=stream(seed, "memory"))
-        for epoch in (1, 2, 3):
-            batch = batch_of(train, scorer, stream(seed, "draws", epoch), epoch=epoch)
-            negatives = ready.sample(batch)
-            picked = negatives >= 0
-            assert not train.contains(batch.users[picked], negatives[picked]).any()
-            ready.end_epoch(epoch, scorer)
+def test_a_built_in_sampler_keeps_the_contract(sampler):
+    check_sampler(sampler)
 
 
 def test_skips_exactly_the_users_without_a_negative(sampler):
-    train = interactions([[0, 1, 2, 3], [0], [1, 2, 3]], 4)  # user 0 has chosen everything
-    scorer = exact_scorer(np.random.default_rng(0), 3, 4)
-    batch = batch_of(train, scorer, stream(0, "draws"))
+    train = interactions([[0, 1, 2, 3], [0], [1, 2, 3]], 4, user_columns={"group": np.array(["a", "b", "b"])})
+    batch = batch_of(train, exact_scorer(np.random.default_rng(0), 3, 4), stream(0, "draws"))
     negatives = sampler.prepare(train, rng=stream(0, "memory")).sample(batch)
-    assert (negatives[batch.users == 0] == bn.NO_NEGATIVE).all()
+    assert (negatives[batch.users == 0] == bn.NO_NEGATIVE).all()  # user 0 has no unobserved item
     assert (negatives[batch.users != 0] >= 0).all()
-    assert (negatives[batch.users == 2] == 0).all()  # the one item left
+    assert (negatives[batch.users == 2] == 0).all()  # the one unobserved item
 
 
-def test_same_stream_gives_same_negatives_and_another_gives_others(sampler):
-    train, scorer = world()
-
-    def sample(seed):
-        ready = sampler.prepare(train, rng=stream(seed, "memory"))
-        return ready.sample(batch_of(train, scorer, stream(seed, "draws")))
-
-    np.testing.assert_array_equal(sample(0), sample(0))
-    if sampler not in (SAMPLERS["a user's own"], SAMPLERS["dns of all"], SAMPLERS["bns of all"]):  # no chance in these
-        assert (sample(0) != sample(1)).any()
+@pytest.mark.parametrize("name", [name for name in SAMPLERS if name not in WITHOUT_CHANCE])
+def test_another_seed_gives_other_negatives(name):
+    world = worlds_of(None)[0]
+    prepared = SAMPLERS[name].prepare(world.train, rng=stream(0, "memory"))
+    one, two = (prepared.sample(world.batch(seed)) for seed in (0, 1))
+    assert (one != two).any()
 
 
-def test_global_random_state_is_untouched(sampler):
-    train, scorer = world()
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
-    sampler.prepare(train, rng=stream(0, "memory")).sample(batch_of(train, scorer, stream(0, "draws")))
-    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
-
-
-def test_two_preparations_share_no_state(sampler):
-    train, scorer = world()
-    first = sampler.prepare(train, rng=stream(0, "memory"))
-    first.sample(batch_of(train, scorer, stream(1, "draws")))
-    first.end_epoch(1, scorer)
-    second = sampler.prepare(train, rng=stream(0, "memory"))
-    fresh = sampler.prepare(train, rng=stream(0, "memory"))
-    batches = [batch_of(train, scorer, stream(2, "draws")) for _ in range(2)]
-    np.testing.assert_array_equal(second.sample(batches[0]), fresh.sample(batches[1]))
-
-
-def test_state_can_be_saved_and_taken_up(sampler):
-    train, scorer = world()
-    begun = sampler.prepare(train, rng=stream(0, "memory"))
-    begun.sample(batch_of(train, scorer, stream(1, "draws")))
-    begun.end_epoch(1, scorer)
-    saved = {key: value.copy() for key, value in begun.state_dict().items()}
-    taken_up = sampler.prepare(train, rng=stream(9, "memory"))
-    taken_up.load_state_dict(saved)
-    batches = [batch_of(train, scorer, stream(2, "draws"), epoch=2) for _ in range(2)]
-    np.testing.assert_array_equal(begun.sample(batches[0]), taken_up.sample(batches[1]))
-
-
-def test_works_in_fit_with_every_model(sampler, model):
-    split = bn.split(bn.synthetic(40, 50, seed=0), test=0.2, seed=0)
-    run = bn.fit(model, split, sampler, epochs=3, progress=False)
-    assert [line["epoch"] for line in run.record.epochs] == [1, 2, 3]
-    assert np.isfinite(run.evaluate(k=5).mean["ndcg@5"])
-
-
-def test_an_audit_changes_nothing_but_the_lines(sampler):
-    split = bn.split(bn.synthetic(40, 50, seed=0), test=0.2, seed=0)
-    plain = bn.fit(bn.MF(dim=4), split, sampler, epochs=3, progress=False)
-    observer = PickObserver(split, seed=0, probes=60)
-    audited = bn.fit(bn.MF(dim=4), split, sampler, epochs=3, progress=False, observer=observer)
+def test_an_observer_changes_nothing_but_the_lines(sampler):
+    observer = PickObserver(SPLIT, seed=0, probes=60)
+    plain, audited = (
+        bn.fit(bn.MF(dim=4), SPLIT, sampler, epochs=2, progress=False, observer=each) for each in (None, observer)
+    )
     for before, after in zip(plain.scorer.embeddings(), audited.scorer.embeddings(), strict=True):
         np.testing.assert_array_equal(before, after)
     for before, after in zip(plain.record.epochs, audited.record.epochs, strict=True):
         assert {**before, "seconds": 0} == {key: after[key] for key in before} | {"seconds": 0}
         assert {"head", "middle", "tail", "hardness"} <= set(after)
+
+
+# ---- the checks can fail
+
+
+class Broken(Hardest):
+    """A correct sampler whose ``sample`` is passed through ``spoil``."""
+
+    def __init__(self, spoil):
+        self.spoil = spoil
+
+    def sample(self, batch):
+        return self.spoil(super().sample(batch), batch)
+
+
+def spoiled(negatives, places, value):
+    negatives = negatives.copy()
+    negatives[places] = value
+    return negatives
+
+
+def written_to(array, negatives):
+    array += 1
+    return negatives
+
+
+class Counting(Hardest):
+    """Draws differently each time it is asked, and keeps the count where the test says."""
+
+    calls = 0
+
+    def sample(self, batch):
+        Counting.calls += 1
+        return spoiled(super().sample(batch), slice(-1 - Counting.calls % 7, None), bn.NO_NEGATIVE)
+
+
+@dataclass
+class Remembering(Hardest):
+    """Skips as many pairs as epochs have ended; ``state_dict`` is missing, or the memory is that of the class."""
+
+    fresh: bool = True
+    ended: list = field(default_factory=list)
+
+    def prepare(self, train, *, rng):
+        return replace(self, ended=[]) if self.fresh else self
+
+    def sample(self, batch):
+        return spoiled(super().sample(batch), slice(-50 * len(self.ended), None) if self.ended else [], bn.NO_NEGATIVE)
+
+    def end_epoch(self, epoch, scorer):
+        self.ended.append(epoch)
+
+
+class Listing(Remembering):
+    def state_dict(self):
+        return {"ended": self.ended}
+
+
+class Believing(Hardest):
+    def __init__(self, unbias):
+        self.value = unbias
+
+    def unbias(self, batch, items):
+        return self.value(items)
+
+
+class OnlyPrepared(Hardest):
+    """Fails on the split that fit makes, and nowhere else."""
+
+    def sample(self, batch):
+        if len(batch.users) == 1:
+            return np.array([batch.train.n_items])
+        return super().sample(batch)
+
+
+def drawn_globally(negatives, batch):
+    random.random()
+    return negatives
+
+
+def drawn_by_numpy(negatives, batch):
+    np.random.random()  # noqa: NPY002
+    return negatives
+
+
+FAILING = {
+    "a list": (Broken(lambda n, b: n.tolist()), "must return a NumPy array"),
+    "a matrix": (Broken(lambda n, b: n[:, None]), r"returned shape \(\d+, 1\) .*; return one item per pair"),
+    "floats": (Broken(lambda n, b: n.astype(float)), "returned float64; return item numbers of an integer type"),
+    "unknown items": (Broken(lambda n, b: spoiled(n, 0, 40)), r"returned the item \[40\]; items go from 0 to 39"),
+    "unknown marks": (Broken(lambda n, b: spoiled(n, 0, -2)), r"returned the item \[-2\].* skips a pair"),
+    "nothing": (Broken(lambda n, b: spoiled(n, slice(None), -1)), "skipped every pair; return a negative"),
+    "a positive": (Broken(lambda n, b: spoiled(n, -1, b.positives[-1])), "returned 1 training items in epoch 1; exc"),
+    "unseeded": (Counting(), "gave other negatives for the same seed; draw from batch.rng"),
+    "python's random": (Broken(drawn_globally), "draws from global random state; draw from batch.rng"),
+    "numpy's random": (Broken(drawn_by_numpy), "draws from global random state; draw from batch.rng"),
+    "writes to the batch": (Broken(lambda n, b: written_to(b.users, n)), "changed the arrays of the batch; copy"),
+    "writes to the model": (Broken(lambda n, b: written_to(b.scorer.users, n)), "changed the embeddings of the mod"),
+    "one memory for all fits": (Remembering(fresh=False), "remembers a fit in the next one; put state into the obj"),
+    "no state_dict": (Remembering(), "samples differently after a checkpoint; return all state from state_dict"),
+    "a state of lists": (Listing(), r"state_dict must map names to NumPy arrays; \['ended'\]"),
+    "unbias of another shape": (
+        Believing(lambda items: np.ones(len(items))),
+        "unbias returned shape .* one value each",
+    ),
+    "unbias above 1": (Believing(lambda items: np.full(items.shape, 1.1)), r"unbias returned values outside \[0, 1\]"),
+    "fails in fit": (OnlyPrepared(), "OnlyPrepared in fit with MF: "),
+}
+
+
+@pytest.mark.parametrize("case", FAILING)
+def test_a_broken_sampler_is_told_what_is_wrong(case):
+    broken, sentence = FAILING[case]
+    with pytest.raises(AssertionError, match=sentence):
+        check_sampler(broken)
+
+
+def test_a_run_that_resumes_differently_is_found():
+    with pytest.raises(AssertionError, match="a resumed run differs from an uninterrupted one"):
+        sampler_checks.works_in_fit(Remembering(), worlds_of(None))
+
+
+def test_a_sampler_for_particular_data_is_checked_on_it():
+    prior = bn.priors.Item(np.full(SPLIT.train.n_items, 0.1))
+    check_sampler(bn.BNS(prior=prior), train=SPLIT.train)
+    with pytest.raises(bn.BayesnegError, match="the prior has 50 items, the data 40"):
+        check_sampler(bn.BNS(prior=prior))

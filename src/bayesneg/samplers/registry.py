@@ -68,6 +68,20 @@ def likelihoods() -> dict[str, type[Likelihood]]:
     return {kind.NAME: kind for kind in _declared(Likelihood, "NAME")}
 
 
+def as_sampler(sampler: NegativeSampler | str) -> NegativeSampler:
+    """A sampler as it is, a name as the sampler with the settings of that name.
+
+    >>> as_sampler("aobpr-factor")
+    AOBPR(scale=200.0, fraction=None, rank='factor')
+    """
+    if isinstance(sampler, NegativeSampler):
+        return sampler
+    if isinstance(sampler, str) and sampler in samplers():
+        kind, preset = samplers()[sampler]
+        return kind(**preset.settings)
+    raise InputError(f"sampler must be one of {', '.join(samplers())}, or an object such as bn.BNS(), got {sampler!r}")
+
+
 def setting_fields(kind: type) -> list[Field[Any]]:
     """The fields of a dataclass that are settings; state is left out."""
     return [item for item in fields(kind) if item.init and item.compare]

@@ -86,45 +86,49 @@ class WarmStart(RuleSampler):
 
     NAMES: ClassVar = {"bns-2": Preset("some epochs of RNS, then BNS", {"first": "rns", "then": "bns"})}
 
-    first: RuleSampler
-    then: RuleSampler
+    first: NegativeSampler | str
+    then: NegativeSampler | str
     warmup: int = 10
 
     def __post_init__(self) -> None:
+        from bayesneg.samplers.registry import as_sampler
+
         whole("warmup", self.warmup, least=0)
         for name in ("first", "then"):
-            if not isinstance(getattr(self, name), RuleSampler):
-                raise InputError(
-                    f"{name} must be a built-in sampler such as RNS() or BNS(), got {getattr(self, name)!r}"
-                )
+            sampler = as_sampler(getattr(self, name))
+            if not isinstance(sampler, RuleSampler):
+                raise InputError(f"{name} must be a built-in sampler such as RNS() or BNS(), got {sampler!r}")
+            object.__setattr__(self, name, sampler)
+
+    def _both(self) -> tuple[RuleSampler, RuleSampler]:
+        """The two samplers, which were converted at construction."""
+        assert isinstance(self.first, RuleSampler)
+        assert isinstance(self.then, RuleSampler)
+        return self.first, self.then
 
     def _at(self, epoch: int) -> RuleSampler:
-        return self.first if epoch <= self.warmup else self.then
+        return self._both()[epoch > self.warmup]
 
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> WarmStart:
-        first, then = (sampler.prepare(train, rng=rng) for sampler in (self.first, self.then))
-        assert isinstance(first, RuleSampler)
-        assert isinstance(then, RuleSampler)
+        first, then = (sampler.prepare(train, rng=rng) for sampler in self._both())
         return replace(self, first=first, then=then)
 
     def resolved(self, train: Interactions) -> WarmStart:
-        first, then = (sampler.resolved(train) for sampler in (self.first, self.then))
-        assert isinstance(first, RuleSampler)
-        assert isinstance(then, RuleSampler)
+        first, then = (sampler.resolved(train) for sampler in self._both())
         return replace(self, first=first, then=then)
 
     def rule(self, batch: Batch) -> Rule:
         return self._at(batch.epoch).rule(batch)
 
     def width(self, n_items: int) -> int:
-        return max(self.first.width(n_items), self.then.width(n_items))
+        return max(sampler.width(n_items) for sampler in self._both())
 
     def wanted(self, n_items: int) -> int:
         return max(sampler.wanted(n_items) for sampler in self._both())
 
     def draws(self, batch: Batch) -> Draws:
         drawn = self._at(batch.epoch).draws(batch)
-        for sampler in (self.first, self.then):  # pairs held out by either are held out from the first epoch on
+        for sampler in self._both():  # pairs held out by either are held out from the first epoch on
             drawn = sampler.without_held_out(drawn, batch)
         return drawn
 
@@ -136,19 +140,13 @@ class WarmStart(RuleSampler):
             sampler.end_epoch(epoch, scorer)
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        return {
-            f"{number}.{key}": value
-            for number, sampler in enumerate(self._both())
-            for key, value in sampler.state_dict().items()
-        }
+        states = enumerate(sampler.state_dict() for sampler in self._both())
+        return {f"{place}.{key}": value for place, state in states for key, value in state.items()}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         for place, sampler in enumerate(self._both()):
-            own = {key.split(".", 1)[1]: value for key, value in state.items() if key.startswith(f"{place}.")}
-            sampler.load_state_dict(own)
-
-    def _both(self) -> tuple[NegativeSampler, NegativeSampler]:
-        return self.first, self.then
+            prefix = f"{place}."
+            sampler.load_state_dict({key.removeprefix(prefix): state[key] for key in state if key.startswith(prefix)})
 
     @property
     def uses_test_labels(self) -> bool:

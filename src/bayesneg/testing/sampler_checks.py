@@ -1,0 +1,163 @@
+"""What every sampler promises, one check each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import numpy as np
+
+from bayesneg.interfaces import NO_NEGATIVE, Model, NegativeSampler
+from bayesneg.models.mf import MF
+from bayesneg.models.torch.lightgcn import TorchMF
+from bayesneg.seeding import stream
+from bayesneg.testing.worlds import World, global_random_state, name_of, parts_of, require, run_fit
+
+
+def answers_one_item_per_pair(sampler: NegativeSampler, worlds: list[World]) -> None:
+    batch, name = worlds[0].batch(), name_of(sampler)
+    negatives = bound(sampler, worlds[0]).sample(batch)
+    require(isinstance(negatives, np.ndarray), f"{name}.sample must return a NumPy array, got {type(negatives)}")
+    require(
+        negatives.shape == batch.users.shape,
+        f"{name}.sample returned shape {negatives.shape} for {len(batch.users)} pairs; return one item per pair, shape "
+        f"{batch.users.shape}",
+    )
+    require(
+        np.issubdtype(negatives.dtype, np.integer),
+        f"{name}.sample returned {negatives.dtype}; return item numbers of an integer type",
+    )
+    wrong = negatives[((negatives < 0) & (negatives != NO_NEGATIVE)) | (negatives >= batch.train.n_items)]
+    require(
+        not len(wrong),
+        f"{name}.sample returned the item {wrong[:1]}; items go from 0 to {batch.train.n_items - 1}, and NO_NEGATIVE "
+        f"({NO_NEGATIVE}) skips a pair",
+    )
+    require(
+        bool((negatives != NO_NEGATIVE).any()),
+        f"{name}.sample skipped every pair; return a negative where the user has an unobserved item",
+    )
+
+
+def never_returns_a_training_item(sampler: NegativeSampler, worlds: list[World]) -> None:
+    for world in worlds:
+        prepared = bound(sampler, world)
+        for epoch in (1, 2, 3):
+            batch = world.batch(epoch=epoch)
+            negatives = prepared.sample(batch)
+            picked = negatives != NO_NEGATIVE
+            wrong = world.train.contains(batch.users[picked], negatives[picked])
+            require(
+                not wrong.any(),
+                f"{name_of(sampler)}.sample returned {wrong.sum()} training items in epoch {epoch}; exclude "
+                "batch.train.row(user), and return NO_NEGATIVE for a user without an unobserved item",
+            )
+            prepared.end_epoch(epoch, world.scorer)
+
+
+def is_deterministic_by_seed(sampler: NegativeSampler, worlds: list[World]) -> None:
+    one, two = (bound(sampler, worlds[0]).sample(worlds[0].batch()) for _ in range(2))
+    require(
+        np.array_equal(one, two),
+        f"{name_of(sampler)} gave other negatives for the same seed; draw from batch.rng and the rng of prepare only",
+    )
+
+
+def leaves_everything_else_untouched(sampler: NegativeSampler, worlds: list[World]) -> None:
+    world = worlds[0]
+    batch, (users, items) = world.batch(), (array.copy() for array in world.scorer.embeddings())
+    before = batch.users.copy(), batch.positives.copy(), world.train.indices.copy()
+    with global_random_state(name_of(sampler)):
+        prepared = bound(sampler, world)
+        prepared.sample(batch)
+        prepared.end_epoch(1, world.scorer)
+    same = all(map(np.array_equal, before, (batch.users, batch.positives, world.train.indices)))
+    require(same, f"{name_of(sampler)} changed the arrays of the batch; copy what you write to")
+    same = np.array_equal(users, world.scorer.users) and np.array_equal(items, world.scorer.items)
+    require(same, f"{name_of(sampler)} changed the embeddings of the model; copy what you write to")
+
+
+def shares_no_state_between_fits(sampler: NegativeSampler, worlds: list[World]) -> None:
+    world = worlds[0]
+    fresh = bound(sampler, world).sample(world.batch(2))
+    used = bound(sampler, world)
+    used.sample(world.batch(1))
+    used.end_epoch(1, world.scorer)
+    require(
+        np.array_equal(fresh, bound(sampler, world).sample(world.batch(2))),
+        f"{name_of(sampler)} remembers a fit in the next one; put state into the object that prepare returns, not into "
+        "self",
+    )
+
+
+def restores_its_state(sampler: NegativeSampler, worlds: list[World]) -> None:
+    world, name = worlds[0], name_of(sampler)
+    begun = bound(sampler, world)
+    begun.sample(world.batch(1))
+    begun.end_epoch(1, world.scorer)
+    state = begun.state_dict()
+    wrong = [key for key, value in state.items() if not (isinstance(key, str) and isinstance(value, np.ndarray))]
+    require(not wrong, f"{name}.state_dict must map names to NumPy arrays; {wrong[:1]} is something else")
+    resumed = bound(sampler, world, seed=9)
+    resumed.load_state_dict({key: value.copy() for key, value in state.items()})
+    one, two = (each.sample(world.batch(2, epoch=2)) for each in (begun, resumed))
+    require(
+        np.array_equal(one, two),
+        f"{name} samples differently after a checkpoint; return all state from state_dict and restore it in "
+        "load_state_dict",
+    )
+
+
+def gives_probabilities_of_true_negatives(sampler: NegativeSampler, worlds: list[World]) -> None:
+    world, name = worlds[-1], name_of(sampler)
+    prepared, batch = bound(sampler, world), world.batch()
+    unobserved = [np.setdiff1d(np.arange(world.train.n_items), world.train.row(user)) for user in batch.users]
+    items = np.array([row[[0, -1]] if len(row) else [0, 0] for row in unobserved])  # (B, 2)
+    unbias = prepared.unbias(batch, items)
+    if unbias is None:
+        return
+    require(
+        np.shape(unbias) == items.shape,
+        f"{name}.unbias returned shape {np.shape(unbias)}, and items have shape {items.shape}; return one value each",
+    )
+    require(
+        bool(np.all((np.asarray(unbias) >= 0.0) & (np.asarray(unbias) <= 1.0))),
+        f"{name}.unbias returned values outside [0, 1]; return probabilities of true negatives",
+    )
+
+
+def works_in_fit(sampler: NegativeSampler, worlds: list[World]) -> None:
+    parts = parts_of(worlds[-1].train)
+    models: list[Model] = [MF(dim=4)]
+    if find_spec("torch") is not None:
+        models.append(TorchMF(dim=4, device="cpu"))
+    for model in models:
+        where = f"{name_of(sampler)} in fit with {type(model).__name__}"
+        straight = run_fit(model, parts, sampler, where, epochs=2)
+        with TemporaryDirectory() as folder:
+            out = Path(folder) / "run"
+            run_fit(model, parts, sampler, where, epochs=1, out=out)
+            resumed = run_fit(model, parts, sampler, where, epochs=2, out=out, resume=True)
+        require(
+            all(map(np.array_equal, straight.scorer.embeddings(), resumed.scorer.embeddings())),
+            f"{where}: a resumed run differs from an uninterrupted one; return all state from state_dict",
+        )
+
+
+def bound(sampler: NegativeSampler, world: World, seed: int = 0) -> NegativeSampler:
+    return sampler.prepare(world.train, rng=stream(seed, "memory"))
+
+
+SAMPLER_CHECKS: Final[tuple[Callable[[NegativeSampler, list[World]], None], ...]] = (
+    answers_one_item_per_pair,
+    leaves_everything_else_untouched,
+    never_returns_a_training_item,
+    is_deterministic_by_seed,
+    shares_no_state_between_fits,
+    restores_its_state,
+    gives_probabilities_of_true_negatives,
+    works_in_fit,
+)
