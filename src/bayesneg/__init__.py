@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bayesneg import samplers as samplers
+    from bayesneg import testing as testing
     from bayesneg.data.interactions import Interactions as Interactions
     from bayesneg.data.load import load as load
     from bayesneg.data.load import read_split as read_split
@@ -86,6 +87,7 @@ _NAMESPACES = {
     "likelihoods": "bayesneg.samplers.likelihoods",
     "priors": "bayesneg.samplers.priors",
     "samplers": "bayesneg.samplers",
+    "testing": "bayesneg.testing",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = ["__version__", *_HOME_OF, *_NAMESPACES]
