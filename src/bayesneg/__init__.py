@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from bayesneg.runs.record import RunRecord as RunRecord
     from bayesneg.runs.run import Run as Run
     from bayesneg.runs.run import load_run as load_run
+    from bayesneg.runs.tuning_result import TuningResult as TuningResult
     from bayesneg.samplers import likelihoods as likelihoods
     from bayesneg.samplers import priors as priors
     from bayesneg.samplers.aobpr import AOBPR as AOBPR
@@ -78,6 +79,7 @@ _HOMES = {
     "bayesneg.report.html": ("write_report",),
     "bayesneg.runs.record": ("RunRecord",),
     "bayesneg.runs.run": ("Run", "load_run"),
+    "bayesneg.runs.tuning_result": ("TuningResult",),
     "bayesneg.samplers": ("AOBPR", "BNS", "DNS", "PNS", "RNS", "SRNS", "Posterior", "WarmStart"),
     "bayesneg.training": ("fit",),
     "bayesneg.tuning.tune": ("tune",),

@@ -1,4 +1,4 @@
-"""``bayesneg compare --tune``: what it prints and writes, and that its command trains what it advises."""
+"""``bayesneg tune``: what it prints and writes, and that its command trains what it recommends."""
 
 from __future__ import annotations
 
@@ -14,19 +14,17 @@ import numpy as np
 import pytest
 
 import bayesneg as bn
-from bayesneg.cli.options import Reading, Splitting
-from bayesneg.cli.tune import train_command
 from bayesneg.tuning import tune
 
 pytest.importorskip("optuna", reason="optuna is not installed (the extra 'tune')")
 
 START = "import sys; from bayesneg.cli import main; main(sys.argv[1:])"
-SMALL = ("--tune", "--trials", 6, "--epochs", 4, "--seeds", 2, "-q")
+SMALL = ("--trials", 6, "--epochs", 4, "--seeds", 2, "-q")
 
 
 def test_the_command_trains_what_is_advised(bayesneg, ratings):
     data = ("--split-by", "user", "--min-rating", 2, "--set", "dim=8", "--set", "candidates=3", "--evaluate-every", 3)
-    found = bayesneg("compare", ratings, *SMALL, *data, "--out", "tuned", "--json").json
+    found = bayesneg("tune", ratings, *SMALL, *data, "--out", "tuned", "--json").json
     assert set(found) == {"report", "out", "command", "recommended", "advice", "plan", "best", "trials", "runs"}
     kept = json.loads((ratings.parent / "tuned" / "recommended.json").read_text())
     assert kept == {**found["recommended"], "command": found["command"]}
@@ -38,14 +36,16 @@ def test_the_command_trains_what_is_advised(bayesneg, ratings):
     assert trained["final"] == advised["final"]
     assert trained["reported_epoch"] == advised["reported_epoch"]
     assert trained["spec"]["sampler"] == advised["spec"]["sampler"]
+    is_sampled = found["recommended"]["sampler"] is not None
+    assert ("--evaluate-every 3" in found["command"]) is is_sampled, "it decides the best epoch"
     assert all(trial["label"] == "RNS" or "candidates=3" in trial["label"] for trial in found["trials"])
 
 
 def test_the_command_trains_a_baseline_as_it_was_tuned_or_given(bayesneg, ratings, monkeypatch):
-    monkeypatch.setattr(tune, "_judged", lambda one, *_: -one.l2)  # the smallest l2 is best on validation
-    small = ("--tune", "--trials", 1, "--epochs", 1, "--seeds", 2, "-q", "--samplers", "rns", "--json")
+    monkeypatch.setattr(tune, "_validated", lambda one, *_: -one.l2)  # the smallest l2 is best on validation
+    small = ("--trials", 1, "--epochs", 1, "--seeds", 2, "-q", "--samplers", "rns", "--json")
     for named, label, l2 in (("ease", "EASE (l2=100)", 100.0), ("ease:l2=400", "EASE (l2=400)", 400.0)):
-        found = bayesneg("compare", ratings, *small, "--baselines", named).json
+        found = bayesneg("tune", ratings, *small, "--baselines", named).json
         assert {run["label"] for run in found["runs"]} == {"RNS", label}
         assert found["advice"]["label"] == label  # one epoch from random vectors learns next to nothing
         trained = bayesneg(*shlex.split(found["command"])[1:], "--json").json
@@ -57,23 +57,15 @@ def test_the_command_trains_a_baseline_as_it_was_tuned_or_given(bayesneg, rating
 def test_the_same_baselines_stand_beside_as_in_python(bayesneg, ratings):
     small = {"trials": 1, "epochs": 1, "seeds": 1}
     given = [part for key, value in small.items() for part in (f"--{key}", value)]
-    shown = bayesneg("compare", ratings, "--tune", "--samplers", "rns", *given, "-q", "--json").json
+    shown = bayesneg("tune", ratings, "--samplers", "rns", *given, "-q", "--json").json
     split = bn.split(bn.load(ratings), test=0.2, validation=0.1, seed=0)
     assert [run["label"] for run in shown["runs"]] == [
-        record.label for record in bn.tune(split, "rns", **small, progress=False).records
+        record.label for record in bn.tune(bn.MF(), split, "rns", **small, progress=False).records
     ]
 
 
-def test_the_command_has_what_decides_the_best_epoch():
-    command = train_command(Reading("my.csv"), Splitting(), model="mf", sampler="rns", epochs=9, evaluate_every=3)
-    assert command == (
-        "bayesneg train my.csv --model mf --sampler rns --epochs 9 --evaluate-every 3 --out runs/recommended"
-    )
-    assert "--evaluate-every" not in train_command(Reading("my.csv"), Splitting(), model="mf", epochs=9)
-
-
 def test_tables_and_advice_go_to_stderr_and_the_report_has_the_search(bayesneg, ratings):
-    done = bayesneg("compare", ratings, *SMALL)
+    done = bayesneg("tune", ratings, *SMALL)
     assert done.code == 0, done.err
     assert done.out == ""
     assert "search on validation data: 6 trials" in done.err
@@ -86,21 +78,21 @@ def test_tables_and_advice_go_to_stderr_and_the_report_has_the_search(bayesneg, 
 
 
 def test_a_failed_trial_is_named(bayesneg, ratings, own_samplers):
-    assert "OutOfRange, failed: " in bayesneg("compare", ratings, *SMALL, "--samplers", "own.py:OutOfRange").err
+    assert "OutOfRange, failed: " in bayesneg("tune", ratings, *SMALL, "--samplers", "own.py:OutOfRange").err
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (("--trials", 5), "--trials goes with --tune"),
-        (("--tune", "--select", "last"), "drop --select last"),
-        (("--tune", "--trials", 1), "trials must be at least 3"),
-        (("--tune", "--resume"), "--resume needs --out"),
-        (("--tune", "--samplers", "oracle"), "cannot be tuned"),
+        (("--select", "last"), "drop --select last"),
+        (("--trials", 1), "trials must be at least 3"),
+        (("--resume",), "--resume needs --out"),
+        (("--samplers", "oracle"), "cannot be tuned"),
+        (("--baselines", "mf"), "'mf' is not a baseline"),
     ],
 )
 def test_options_that_do_not_fit_are_refused_before_any_training(bayesneg, ratings, options, expected):
-    assert expected in bayesneg("compare", ratings, *options).error
+    assert expected in bayesneg("tune", ratings, *options).error
     assert [path.name for path in ratings.parent.iterdir()] == ["ratings.csv"]
 
 
@@ -114,7 +106,7 @@ def test_a_stopped_search_goes_on_to_the_same_end(bayesneg, place, how, code):
     rng = np.random.default_rng(0)
     pairs = {(int(u), int(200 * i**2)) for u, i in zip(rng.integers(0, 100, 3_000), rng.random(3_000), strict=True)}
     (place / "world.csv").write_text("user,item\n" + "".join(f"{user},{item}\n" for user, item in sorted(pairs)))
-    options = ["compare", "world.csv", "--tune", "--trials", 8, "--epochs", 12, "--seeds", 2, "--out"]
+    options = ["tune", "world.csv", "--trials", 8, "--epochs", 12, "--seeds", 2, "--out"]
     assert bayesneg(*options, "whole", "-q").code == 0
     started = [sys.executable, "-c", START, *map(str, options), "stopped"]
     process = subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -127,6 +119,6 @@ def test_a_stopped_search_goes_on_to_the_same_end(bayesneg, place, how, code):
     assert process.returncode == code, said
     assert not (place / "stopped" / "tuning.json").exists()
     if how is signal.SIGINT:
-        assert "go on with the same command and --resume" in said
+        assert "resume with the same command and --resume" in said
     assert bayesneg(*options, "stopped", "--resume", "-q").code == 0
     assert facts(place / "stopped") == facts(place / "whole")

@@ -12,16 +12,16 @@ import bayesneg as bn
 from bayesneg.evaluation.statistics import Estimate, PairedDifference
 from bayesneg.report.html import render
 from bayesneg.report.search import tuning_sections
-from bayesneg.runs.tuning_result import Advice, Evidence, Trial, Tuning
+from bayesneg.runs.tuning_result import Advice, Evidence, Trial, TuningResult
 
 
 def trial(number: int, label: str, state: str = "complete", curve: dict[int, float] | None = None, why: str = ""):
     values = {1: 0.1, 2: 0.2 + number / 100} if curve is None else curve
-    return Trial(number, label.lower(), label, label.partition(" ")[0], state, values, 1.0, why)
+    return Trial(number, label.lower(), label, label.partition(" ")[0], state, values, why=why)
 
 
 @pytest.fixture
-def tuning() -> Tuning:
+def tuning() -> TuningResult:
     trials = [
         trial(1, "RNS"),
         trial(2, "BNS (weight=5)"),
@@ -34,7 +34,7 @@ def tuning() -> Tuning:
     evidence = [Evidence("RNS", clear, True), Evidence("DNS", unclear, False)]
     advice = Advice("BNS (weight=5)", "BNS (weight=5)", "ndcg@20", "Use BNS & be happy.", evidence, {}, {})
     best = {"RNS": trials[0], "BNS": trials[1]}
-    return Tuning(trials, best, three_samplers(), advice, bn.MF(), bn.BNS(), "bns:weight=5")
+    return TuningResult(trials, best, three_samplers(), advice, bn.MF(), bn.BNS())
 
 
 def test_advice_and_evidence_come_before_the_comparison(tuning):

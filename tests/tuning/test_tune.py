@@ -1,4 +1,4 @@
-"""A search: blind to test labels, the same every time, gone on with after a stop, and modest in what it advises."""
+"""A search: blind to test labels, deterministic, resumable, and modest in what it recommends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from worlds import random_interactions
 
 pytest.importorskip("optuna", reason="optuna is not installed (the extra 'tune')")
 
-FEW = {"trials": 9, "epochs": 6, "seeds": 2, "baselines": {}, "progress": False}
+MODEL = bn.MF.paper()
+FEW = {"trials": 9, "epochs": 6, "seeds": 2, "baselines": (), "progress": False}
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,7 @@ def split() -> bn.Split:
 
 @pytest.fixture(scope="module")
 def tuning(split):
-    return bn.tune(split, **FEW)
+    return bn.tune(MODEL, split, **FEW)
 
 
 def facts(tuning):
@@ -36,14 +37,14 @@ def facts(tuning):
 def test_a_trial_is_what_fit_finds_on_the_validation_part(split, tuning):
     for trial in tuning.trials[:3]:
         sampler = search.SamplerSpec.parse(trial.sampler).build(split)
-        run = bn.fit(bn.MF(), split, sampler, epochs=6, seed=0, progress=False)
+        run = bn.fit(MODEL, split, sampler, epochs=6, seed=0, progress=False)
         assert trial.curve == run.record.at_epochs("validation_ndcg@20")
         assert trial.value == run.record.at_epochs("validation_ndcg@20")[run.record.reported_epoch]
 
 
 def test_other_test_labels_give_the_same_trials_and_another_comparison(split, tuning):
     kept = np.arange(len(split.test)) % 3 == 0
-    other = bn.tune(bn.Split(split.train, split.test.select(kept), split.validation), **FEW)
+    other = bn.tune(MODEL, bn.Split(split.train, split.test.select(kept), split.validation), **FEW)
     assert facts(other) == facts(tuning)
     assert other.records[0].final != tuning.records[0].final
 
@@ -56,12 +57,12 @@ def test_the_usual_setting_of_every_sampler_comes_first(tuning):
 
 
 def test_the_same_seed_gives_the_same_trials_and_another_gives_others(split, tuning):
-    assert facts(bn.tune(split, **FEW)) == facts(tuning)
-    assert [t.sampler for t in bn.tune(split, **FEW, seed=1).trials] != [t.sampler for t in tuning.trials]
+    assert facts(bn.tune(MODEL, split, **FEW)) == facts(tuning)
+    assert [t.sampler for t in bn.tune(MODEL, split, **FEW, seed=1).trials] != [t.sampler for t in tuning.trials]
 
 
 def test_a_trial_below_the_median_is_given_up(split):
-    found = bn.tune(split, **{**FEW, "trials": 16, "seeds": 1})
+    found = bn.tune(MODEL, split, **{**FEW, "trials": 16, "seeds": 1})
     pruned = [trial for trial in found.trials if trial.state == "pruned"]
     assert pruned
     assert all(2 <= len(trial.curve) < 6 for trial in pruned)  # never in the first third
@@ -81,36 +82,36 @@ def test_an_interrupted_search_ends_as_if_it_had_not_been(split, tuning, tmp_pat
 
     monkeypatch.setattr(search, "fit", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        bn.tune(split, **FEW, out=tmp_path / "out")
-    resumed = bn.tune(split, **FEW, out=tmp_path / "out", resume=True)
+        bn.tune(MODEL, split, **FEW, out=tmp_path / "out")
+    resumed = bn.tune(MODEL, split, **FEW, out=tmp_path / "out", resume=True)
     assert facts(resumed) == facts(tuning)
     assert resumed.advice == tuning.advice
     assert len(begun) == len({trial.sampler for trial in tuning.trials}) + 1  # nothing but the stopped one again
 
 
 def test_a_search_goes_on_with_more_trials(split, tuning, tmp_path):
-    short = bn.tune(split, **{**FEW, "trials": 5}, out=tmp_path)
+    short = bn.tune(MODEL, split, **{**FEW, "trials": 5}, out=tmp_path)
     assert facts(short) == facts(tuning)[:5]
-    assert facts(bn.tune(split, **FEW, out=tmp_path, resume=True)) == facts(tuning)
+    assert facts(bn.tune(MODEL, split, **FEW, out=tmp_path, resume=True)) == facts(tuning)
 
 
 def test_half_a_line_and_the_lock_that_a_killed_process_left_are_no_hindrance(split, tuning, tmp_path):
-    bn.tune(split, **{**FEW, "trials": 4}, out=tmp_path)
+    bn.tune(MODEL, split, **{**FEW, "trials": 4}, out=tmp_path)
     with (tmp_path / search.JOURNAL).open("a") as journal:
         journal.write('{"op_code": 4, "wor')
     (tmp_path / f"{search.JOURNAL}.lock").symlink_to(tmp_path / search.JOURNAL)
-    assert facts(bn.tune(split, **FEW, out=tmp_path, resume=True)) == facts(tuning)
+    assert facts(bn.tune(MODEL, split, **FEW, out=tmp_path, resume=True)) == facts(tuning)
 
 
 def test_a_search_is_resumed_as_it_was_begun_or_not_at_all(split, tmp_path):
     least = {**FEW, "trials": 3, "seeds": 1, "out": tmp_path}
-    bn.tune(split, **least)
+    bn.tune(MODEL, split, **least)
     with pytest.raises(InputError, match=r"already holds a search; .* add --resume"):
-        bn.tune(split, **least)
+        bn.tune(MODEL, split, **least)
     with pytest.raises(InputError, match=r"another epochs \(6, now 7\)"):
-        bn.tune(split, **{**least, "epochs": 7}, resume=True)
+        bn.tune(MODEL, split, **{**least, "epochs": 7}, resume=True)
     with pytest.raises(InputError, match="another model"):
-        bn.tune(split, **least, model=bn.MF(dim=8), resume=True)
+        bn.tune(bn.MF.paper(dim=8), split, **least, resume=True)
 
 
 OWN = "import numpy as np\nimport bayesneg as bn\n\n\n"
@@ -135,38 +136,55 @@ def test_a_search_is_not_resumed_with_other_content_of_a_file(split, tmp_path, s
     of_file = [text.format(*pair) if file.endswith("csv") else text.format(0.1 + n) for n, pair in enumerate(numbers)]
     path.write_text(of_file[0])
     least = {**FEW, "trials": 2, "epochs": 1, "seeds": 1, "out": tmp_path / "out"}
-    begun = bn.tune(split, sampler.format(path), **least)
+    begun = bn.tune(MODEL, split, sampler.format(path), **least)
     path.write_text(of_file[1])
     with pytest.raises(InputError, match=r"another content of .*; resume it as it was begun, or choose another --out"):
-        bn.tune(split, sampler.format(path), **least, resume=True)
+        bn.tune(MODEL, split, sampler.format(path), **least, resume=True)
     path.write_text(of_file[0])
-    assert facts(bn.tune(split, sampler.format(path), **least, resume=True)) == facts(begun)
+    assert facts(bn.tune(MODEL, split, sampler.format(path), **least, resume=True)) == facts(begun)
 
 
-def test_a_search_that_an_earlier_version_began_goes_on(split, tuning, tmp_path, monkeypatch):
-    bn.tune(split, **{**FEW, "trials": 4}, out=tmp_path)
-    journal = tmp_path / search.JOURNAL
-    lines = journal.read_text().splitlines(keepends=True)
-    earlier = "".join(line for line in lines if "content of" not in line)  # which did not keep it
-    assert len(earlier) < len("".join(lines))
-    journal.write_text(earlier)
+def test_a_search_that_is_refused_stays_as_it_is(split, tuning, tmp_path, monkeypatch):
+    bn.tune(MODEL, split, **{**FEW, "trials": 4}, out=tmp_path)
     with monkeypatch.context() as other:
         other.setattr(tune.metadata, "version", lambda name: "0.1")
         with pytest.raises(InputError, match="another optuna"):
-            bn.tune(split, **FEW, out=tmp_path, resume=True)
-    assert "content of" not in journal.read_text(), "a search that is refused stays as it is"
-    assert facts(bn.tune(split, **FEW, out=tmp_path, resume=True)) == facts(tuning)
+            bn.tune(MODEL, split, **FEW, out=tmp_path, resume=True)
+    assert facts(bn.tune(MODEL, split, **FEW, out=tmp_path, resume=True)) == facts(tuning)
 
 
 def test_a_folder_with_other_things_in_it_is_left_alone(split, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="not an empty folder"):
-        bn.tune(split, **FEW, out=tmp_path)
+        bn.tune(MODEL, split, **FEW, out=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
+def test_objects_and_text_are_tuned_alike(split, tuning):
+    objects = bn.tune(MODEL, split, [bn.RNS(), "dns", bn.BNS()], **FEW)
+    one, other = ([replace(trial, sampler=None) for trial in facts(each)] for each in (objects, tuning))
+    assert one == other
+    assert objects.advice == tuning.advice
+    assert (objects.model, objects.sampler) == (tuning.model, tuning.sampler)
+
+
+def test_the_fields_of_an_object_that_differ_from_the_default_are_kept(split):
+    def constant(users, items):
+        return np.full(np.broadcast(users, items).shape, 0.01)
+
+    given = {"mine": bn.BNS(prior=constant, candidates=3), "DNS (top 2)": "dns:top=2"}
+    found = bn.tune(MODEL, split, given, **{**FEW, "trials": 6, "epochs": 2, "seeds": 1})
+    mine = [trial for trial in found.trials if trial.family == "mine"]
+    assert len(mine) > 1
+    assert all(trial.settings.keys() == {"weight", "likelihood"} for trial in mine)
+    assert all(trial.sampler is None for trial in mine), "no text gives a function"
+    best = {record.label: record for record in found.records}[found.best["mine"].label]
+    assert best.spec["sampler"]["candidates"] == 3
+    assert next(trial.label for trial in found.trials if trial.family == "DNS (top 2)") == "DNS (top 2, candidates=2)"
+
+
 def test_rns_is_advised_where_nothing_is_better(split):
-    found = bn.tune(split, "dns:candidates=1", **{**FEW, "seeds": 3})  # which is RNS by another name
+    found = bn.tune(MODEL, split, "dns:candidates=1", **{**FEW, "seeds": 3})  # which is RNS by another name
     assert [trial.family for trial in found.trials] == ["RNS", "DNS (candidates=1)"]  # nothing to search
     assert found.advice.label == "RNS"
     assert "needs no tuned sampler" in found.recommendation
@@ -175,7 +193,7 @@ def test_rns_is_advised_where_nothing_is_better(split):
 
 def test_no_setting_is_tried_twice_and_the_search_ends_where_none_is_left(split, monkeypatch):
     monkeypatch.setattr(space, "SPACE", {"candidates": space.WholeBetween(2, 4)})
-    found = bn.tune(split, "dns", **{**FEW, "seeds": 1})
+    found = bn.tune(MODEL, split, "dns", **{**FEW, "seeds": 1})
     assert sorted(trial.sampler for trial in found.trials) == [
         "dns:candidates=2",
         "dns:candidates=3",
@@ -187,7 +205,7 @@ def test_no_setting_is_tried_twice_and_the_search_ends_where_none_is_left(split,
 def test_a_sampler_with_nothing_new_gives_its_turn_away(split, monkeypatch):
     few = {"candidates": space.WholeBetween(2, 3), "power": space.Between(0.1, 1.0)}
     monkeypatch.setattr(space, "SPACE", few)
-    found = bn.tune(split, "dns,pns", **{**FEW, "seeds": 1})
+    found = bn.tune(MODEL, split, "dns,pns", **{**FEW, "seeds": 1})
     assert [trial.family for trial in found.trials].count("DNS") == 2
     assert len(found.trials) == FEW["trials"]
 
@@ -201,58 +219,64 @@ def test_a_setting_that_fails_is_a_finding_and_not_the_end(split, tmp_path):
         "import numpy as np\nimport bayesneg as bn\n\n\nclass Bad(bn.NegativeSampler):\n"
         "    def sample(self, batch):\n        return np.full(len(batch.users), 10**6)\n"
     )
-    found = bn.tune(split, f"{tmp_path / 'bad.py'}:Bad,dns", **{**FEW, "seeds": 1})
+    found = bn.tune(MODEL, split, f"{tmp_path / 'bad.py'}:Bad,dns", **{**FEW, "seeds": 1})
     assert [trial.state for trial in found.trials[:3]] == ["complete", "failed", "complete"]
     assert "sample must return item numbers" in found.trials[1].why
     assert "Bad" not in found.best
 
 
 def test_a_baseline_is_judged_with_the_others_and_advised_where_it_is_better(split):
-    found = bn.tune(split, "rns", **{**FEW, "epochs": 1, "baselines": {"POPULAR": bn.baselines.MostPopular()}})
+    found = bn.tune(MODEL, split, "rns", **{**FEW, "epochs": 1, "baselines": {"POPULAR": bn.baselines.MostPopular()}})
     labels = [record.label for record in found.records]
     assert labels == ["RNS", "RNS", "POPULAR", "POPULAR"]
     assert found.advice.label == "POPULAR"  # one epoch from random vectors learns next to nothing
     assert found.model == bn.baselines.MostPopular()
-    assert (found.sampler, found.written, found.to_dict()["recommended"]["sampler"]) == (None, "", None)
+    assert (found.sampler, found.to_dict()["recommended"]["sampler"]) == (None, None)
+    assert found.command == "bayesneg train DATA --model popularity"
     assert bn.fit(found.model, split, found.sampler, progress=False).record.final == found.records[-1].final
 
 
 def test_popularity_item_neighbours_and_ease_stand_beside_unless_others_are_given(split):
     few = {"trials": 1, "epochs": 1, "seeds": 1, "progress": False}
     beside = {"POPULARITY": bn.baselines.MostPopular(), "ITEM-KNN": bn.baselines.ItemKNN(), "EASE": bn.baselines.EASE()}
-    found = bn.tune(split, "rns", **few)
-    assert found.advice.test == bn.tune(split, "rns", **few, baselines=beside).advice.test  # label → score
+    found = bn.tune(MODEL, split, "rns", **few)
+    assert found.advice.test == bn.tune(MODEL, split, "rns", **few, baselines=beside).advice.test  # label → score
     assert [record.model.split(" ")[0] for record in found.records] == ["MF", "MostPopular", "ItemKNN", "EASE"]
-    assert [record.label for record in bn.tune(split, "rns", **few, baselines={}).records] == ["RNS"]
+    assert [record.label for record in bn.tune(MODEL, split, "rns", **few, baselines=()).records] == ["RNS"]
 
 
 def test_the_main_setting_of_a_baseline_is_the_best_on_validation_unless_it_was_given(split, monkeypatch):
     monkeypatch.setitem(space.BASELINES, bn.baselines.EASE, ("l2", (1.0, 30.0, 400.0)))
-    rivals = {
-        "EASE": bn.baselines.EASE(),
-        "EASE (l2=7)": bn.baselines.EASE(l2=7.0),
-        "mine": bn.baselines.EASE(),
-        "POPULAR": bn.baselines.MostPopular(),
-    }
-    found = bn.tune(split, "rns", **{**FEW, "epochs": 1, "seeds": 1, "baselines": rivals}, as_given=["mine"])
+    rivals = [bn.baselines.EASE(), bn.baselines.EASE(l2=7.0), bn.baselines.MostPopular()]
+    found = bn.tune(MODEL, split, "rns", **{**FEW, "epochs": 1, "seeds": 1, "baselines": [*rivals, "ease:l2=400"]})
     judged = {one.l2: _on_validation(one, split) for one in space.variants(bn.baselines.EASE())[1]}
     best = max(judged, key=judged.__getitem__)
     assert judged[best] > judged[bn.baselines.EASE().l2], "a world in which the default is best shows nothing"
     used = {record.label: record.spec["model"].get("l2") for record in found.records}
-    assert used == {"RNS": None, f"EASE (l2={best:g})": best, "EASE (l2=7)": 7.0, "mine": 400.0, "POPULAR": None}
+    assert used == {
+        "RNS": None,
+        f"EASE (l2={best:g})": best,
+        "EASE (l2=7)": 7.0,
+        "EASE (l2=400)": 400.0,
+        "MostPopular": None,
+    }
 
 
 def test_a_baseline_that_tuning_makes_equal_to_another_stands_once(split, monkeypatch):
     monkeypatch.setitem(space.BASELINES, bn.baselines.EASE, ("l2", (30.0, 400.0)))
     few = {"trials": 1, "epochs": 1, "seeds": 1, "progress": False}
     found = bn.tune(
-        split, "rns", **few, baselines={"EASE": bn.baselines.EASE(), "EASE (l2=30)": bn.baselines.EASE(l2=30.0)}
+        MODEL, split, "rns", **few, baselines={"EASE": bn.baselines.EASE(), "EASE (l2=30)": bn.baselines.EASE(l2=30.0)}
     )
     assert [record.label for record in found.records] == ["RNS", "EASE (l2=30)"]
     monkeypatch.setattr(search.Search, "run", lambda *_: pytest.fail("the search began"))
     with pytest.raises(InputError, match=r"EASE \(l2=30\) twice once it is tuned; give them other labels"):
         bn.tune(
-            split, "rns", **few, baselines={"EASE": bn.baselines.EASE(), "EASE (l2=30)": bn.baselines.EASE(l2=31.0)}
+            MODEL,
+            split,
+            "rns",
+            **few,
+            baselines={"EASE": bn.baselines.EASE(), "EASE (l2=30)": bn.baselines.EASE(l2=31.0)},
         )
 
 
@@ -263,7 +287,7 @@ def _on_validation(model, split):
 def test_trials_share_what_a_prior_learned(split, monkeypatch):
     learned, learn = [], bn.priors.Learned._learned
     monkeypatch.setattr(bn.priors.Learned, "_learned", lambda self, train: learned.append(self) or learn(self, train))
-    found = bn.tune(split, "bns-learned,bns-learned:hidden=0.5", **{**FEW, "trials": 5, "epochs": 1, "seeds": 1})
+    found = bn.tune(MODEL, split, "bns-learned,bns-learned:hidden=0.5", **{**FEW, "trials": 5, "epochs": 1, "seeds": 1})
     assert [trial.family for trial in found.trials].count("BNS-LEARNED") == 3
     assert len(learned) == 4  # each of the two settings in the search, and again in the final comparison
 
@@ -286,27 +310,27 @@ def test_rejected_pairs_of_the_test_part_are_refused_before_the_first_trial(
     monkeypatch.setattr(search.Search, "run", lambda *_: pytest.fail("the search began"))
     path = pairs_file(tmp_path / "passed.csv", (split.test, n_test), (split.validation, n_validation))
     with pytest.raises(InputError, match=f"holds {n_test + n_validation} pairs of the test or validation part"):
-        bn.tune(split, f"bns:prior=rate:rejected={path}", **FEW, out=tmp_path / "out")
+        bn.tune(MODEL, split, f"bns:prior=rate:rejected={path}", **FEW, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_without_optuna_the_way_out_is_named(split, monkeypatch):
     monkeypatch.setattr(search, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"needs optuna.*pip install 'bayesneg\[tune\]'"):
-        bn.tune(split, **FEW)
+        bn.tune(MODEL, split, **FEW)
 
 
 def test_wrong_arguments_are_named():
     plain = bn.split(random_interactions(np.random.default_rng(0), 20, 30, most=0.5), test=0.2, seed=0)
     with pytest.raises(InputError, match=r"validation=0\.1"):
-        bn.tune(plain, **FEW)
+        bn.tune(MODEL, plain, **FEW)
     judged = bn.split(bn.synthetic(30, 40, seed=0), test=0.2, validation=0.2, seed=0)
     with pytest.raises(InputError, match="trials must be at least 3"):
-        bn.tune(judged, **{**FEW, "trials": 2})
-    with pytest.raises(InputError, match="ORACLE looks at the labels"):
-        bn.tune(judged, "rns,oracle", **FEW)
+        bn.tune(MODEL, judged, **{**FEW, "trials": 2})
+    with pytest.raises(InputError, match="ORACLE uses the labels"):
+        bn.tune(MODEL, judged, "rns,oracle", **FEW)
     with pytest.raises(InputError, match="DNS twice"):
-        bn.tune(judged, "dns,dns", **FEW)
+        bn.tune(MODEL, judged, "dns,dns", **FEW)
 
 
 @pytest.mark.parametrize(
@@ -319,32 +343,27 @@ def test_wrong_arguments_are_named():
         ({"evaluate_every": 0}, r"evaluate_every must be a whole number of at least 1, got 0"),
         ({"jobs": 0}, r"jobs must be a whole number of at least 1, got 0"),
         ({"seed": -1}, r"seed must be a whole number of at least 0, got -1"),
-        ({"samplers": ["rns", "dns"]}, r'samplers must be a text .* "rns,dns,bns", got \[\'rns\', \'dns\'\]'),
-        ({"samplers": {"r": bn.RNS()}}, r'samplers must be a text .* "rns,dns,bns", got \{\'r\': RNS\('),
+        ({"samplers": [3]}, r'samplers: each must be a sampler such as bn\.BNS\(\), or text such as "rns,bns", got 3'),
+        ({"samplers": {"r": bn.RNS}}, r"samplers: r must be a sampler such as bn\.BNS\(\), .* got <class"),
+        ({"samplers": []}, r"samplers must name at least one sampler, got none"),
+        ({"samplers": {"RNS": bn.DNS()}}, r"RNS is the label of plain RNS, which is always compared; choose another"),
         ({"split": bn.synthetic(30, 40, seed=0)}, r"split must be a split, got Interactions; bn\.split\(data, valida"),
-        (
-            {"baselines": [bn.baselines.EASE()]},
-            r'baselines must be labels with baselines, as \{"EASE": bn\.baselines\.EASE\(\)\}, got \[',
-        ),
-        ({"baselines": {"EASE": "ease"}}, r"baselines: EASE must be a model that needs no sampler, .* got 'ease'"),
-        ({"baselines": {"MF": bn.MF()}}, r"baselines: MF must be a model that needs no sampler, .* got MF\("),
-        ({"model": "mf"}, r"model must be an object such as bn\.MF\(\), got 'mf'"),
-        (
-            {"model": bn.baselines.EASE()},
-            r'model: EASE samples no negatives; give it as a baseline, baselines=\{"EASE": …\}',
-        ),
-        ({"resume": True}, r"resume needs out, the folder of the search to go on with"),
+        ({"baselines": {"MF": bn.MF()}}, r"baselines: MF must be a model without sampler, .* got MF\("),
+        ({"model": "lightgcm"}, r"'lightgcm' is not a model; did you mean lightgcn"),
+        ({"model": "mf,mf:dim=8"}, r"model must be one model, got 2; tune each in turn"),
+        ({"model": bn.baselines.EASE()}, r"model: EASE samples no negatives; give it as a baseline"),
+        ({"resume": True}, r"resume needs out, the folder of the search"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_the_search(split, monkeypatch, given, expected):
     monkeypatch.setattr(search.Search, "run", lambda *_: pytest.fail("the search began"))
     with pytest.raises(InputError, match=expected):
-        bn.tune(**{"split": split, **FEW, **given})
+        bn.tune(**{"model": MODEL, "split": split, **FEW, **given})
 
 
 def test_counts_of_numpy_are_counts(split, tmp_path):
     least = dict.fromkeys(("trials", "seeds", "epochs", "evaluate_every", "seed"), np.int64(1))
-    assert len(bn.tune(split, "rns", **least, out=tmp_path, progress=False).trials) == 1
+    assert len(bn.tune(MODEL, split, "rns", **least, out=tmp_path, progress=False).trials) == 1
 
 
 @pytest.mark.parametrize("moment", ["rename", "unlink"])

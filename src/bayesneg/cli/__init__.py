@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from bayesneg import __version__
-from bayesneg.cli import audit, data, priors, reproduce, runs, train
+from bayesneg.cli import audit, data, priors, reproduce, runs, train, tune
 from bayesneg.cli.output import say
 from bayesneg.cli.sampler_help import WithSamplers
 from bayesneg.errors import BayesnegError
@@ -50,6 +50,7 @@ def _options(
 
 app.command(cls=WithSamplers)(train.train)
 app.command()(train.compare)
+app.command()(tune.tune)
 app.command()(audit.audit)
 app.command()(runs.evaluate)
 app.command()(runs.recommend)

@@ -13,6 +13,7 @@ import typer
 
 from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
+from bayesneg.cli.interrupt import interruptible
 from bayesneg.cli.output import say, show_json, show_table
 from bayesneg.cli.show import mean_text
 from bayesneg.errors import InputError
@@ -96,7 +97,7 @@ def audit(
             rich_help_panel=opt.TRAINING,
         ),
     ] = ALL,
-    seeds: Annotated[int, typer.Option(help="runs per sampler, seeds 0, 1, …", rich_help_panel=opt.TRAINING)] = 3,
+    seeds: opt.Seeds = 3,
     settings: opt.Settings = None,
     model: opt.ModelOfSamplers = "mf",
     device: opt.Device = None,
@@ -107,10 +108,7 @@ def audit(
             help="examples asked again after each epoch, for hardness and calibration", rich_help_panel=opt.TRAINING
         ),
     ] = 2000,
-    jobs: Annotated[
-        int | None,
-        typer.Option(help="runs at a time", show_default="one per core; on a GPU 1", rich_help_panel=opt.TRAINING),
-    ] = None,
+    jobs: opt.Jobs = None,
     report: Annotated[Path, typer.Option(help="the HTML page to write")] = Path("audit-report.html"),
     out: Annotated[Path | None, typer.Option(help="file that keeps each finished run as a line")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="keep the finished runs in --out and go on")] = False,
@@ -131,8 +129,6 @@ def audit(
       bayesneg audit kuairec --hide 0.1,0.3,0.5 --out kuairec.jsonl
       bayesneg audit clicks.csv --samplers my.py:Mine,bns:prior=my.py:Prior
     """
-    from bayesneg.config.registry import BASELINES
-    from bayesneg.config.specs import build_model, parse_samplers, sort_settings, with_device
     from bayesneg.experiments.audit import audit as run_all
     from bayesneg.report.audit_page.page import write_audit
     from bayesneg.report.audit_page.rows import summary
@@ -143,32 +139,22 @@ def audit(
     if out is not None:
         opt.check_file(out, "--out")
         if out.resolve() == report.resolve():
-            raise InputError(f"--out and --report are both {out}; give each a file of its own")
-    if model in BASELINES:
-        raise InputError(f"model {model} samples no negatives; compare shows it with --baselines {model}")
-    for_model, specs = sort_settings(settings or (), model, parse_samplers(samplers))
-    built = build_model(model, with_device(for_model, model, device))
-    labels = [spec.label for spec in specs]
-    if twice := {label for label in labels if labels.count(label) > 1}:
-        raise InputError(f"--samplers has {min(twice)} twice; give each once, or with other settings")
-    try:
-        with redirect_stdout(sys.stderr):  # what a sampler of the user's own prints must not mix with --json
-            found = run_all(
-                built,
-                hiding.splits(reading),
-                {spec.label: spec.build for spec in specs},
-                seeds=seeds,
-                epochs=epochs,
-                probes=probes,
-                jobs=jobs,
-                out=out,
-                resume=resume,
-                progress=not quiet,
-            )
-    except KeyboardInterrupt:
-        kept = f"{out} keeps the finished runs, go on with the same command and --resume"
-        say(f"interrupted; {'nothing is kept without --out' if out is None else kept}")
-        raise
+            raise InputError(f"--out and --report are both {out}; give two files")
+    built, specs = opt.contenders(samplers, model, settings, device)
+    # what a custom sampler prints must not mix with --json
+    with redirect_stdout(sys.stderr), interruptible(out, "the finished runs"):
+        found = run_all(
+            built,
+            hiding.splits(reading),
+            {spec.label: spec.build for spec in specs},
+            seeds=seeds,
+            epochs=epochs,
+            probes=probes,
+            jobs=jobs,
+            out=out,
+            resume=resume,
+            progress=not quiet,
+        )
     written = write_audit(found.records, report)
     if json:
         runs = [record.to_dict() for record in found.records]

@@ -17,8 +17,8 @@ Show = Callable[[dict[str, Any]], None]
 
 @contextmanager
 def resumable(out: Path | None) -> Iterator[Callable[[Show], Show]]:
-    """Gives a wrapper for the function called after each epoch, in which the first Ctrl-C takes effect: the checkpoint
-    then stands at the end of an epoch. A second one takes effect at once.
+    """Gives a wrapper for the function called after each epoch, where the first Ctrl-C takes effect, so that the
+    checkpoint is that of a whole epoch. A second Ctrl-C takes effect at once.
     """
     stop = Event()
     before = signal.getsignal(signal.SIGINT)
@@ -39,17 +39,21 @@ def resumable(out: Path | None) -> Iterator[Callable[[Show], Show]]:
     if before is signal.default_int_handler and current_thread() is main_thread():
         signal.signal(signal.SIGINT, ask)
     try:
-        yield stopping
-    except KeyboardInterrupt:
-        say_interrupted(out)
-        raise
+        with interruptible(out):
+            yield stopping
     finally:
         if signal.getsignal(signal.SIGINT) is ask:
             signal.signal(signal.SIGINT, before)
 
 
-def say_interrupted(out: Path | None) -> None:
-    if out is None:
-        say("interrupted; nothing is kept without --out")
-    else:
-        say(f"interrupted; {out} keeps what was trained, go on with the same command and --resume")
+@contextmanager
+def interruptible(out: Path | None, kept: str = "what was trained") -> Iterator[None]:
+    """Says after Ctrl-C what is kept, and how to resume."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if out is None:
+            say("interrupted; nothing is kept without --out")
+        else:
+            say(f"interrupted; {out} keeps {kept}; resume with the same command and --resume")
+        raise

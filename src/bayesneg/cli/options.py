@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
+
+if TYPE_CHECKING:
+    from bayesneg.config.specs import SamplerSpec
+    from bayesneg.interfaces import Model as AnyModel
 
 READING, SPLITTING, TRAINING, TUNING = "Reading DATA", "Holding out", "Training", "Tuning"
 
@@ -49,6 +53,11 @@ Settings = Annotated[
         help="a setting of the model, or of every sampler that has it; may be repeated",
         rich_help_panel=TRAINING,
     ),
+]
+Seeds = Annotated[int, typer.Option(help="runs per sampler, with the seeds 0, 1, …", rich_help_panel=TRAINING)]
+Jobs = Annotated[
+    int | None,
+    typer.Option(help="runs at a time", show_default="one per core; on a GPU 1", rich_help_panel=TRAINING),
 ]
 DataDir = Annotated[
     Path | None,
@@ -190,6 +199,74 @@ class Splitting:
         if self.validation is not None:
             return self.validation
         return 0.1 if self.selection == "best" else 0.0
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """Samplers to compare or to tune, with which model and baselines, and where the results go."""
+
+    samplers: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="samplers, comma-separated, settings after colons: rns,dns:candidates=5; bayesneg train --help lists "
+            "them all",
+            rich_help_panel=TRAINING,
+        ),
+    ] = "rns,dns,bns"
+    baselines: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="baselines without sampler: popularity, item-knn, ease, als; settings after colons",
+            show_default="compare: none; tune: popularity,item-knn,ease",
+            rich_help_panel=TRAINING,
+        ),
+    ] = None
+    seeds: Seeds = 5
+    settings: Settings = None
+    model: ModelOfSamplers = "mf"
+    device: Device = None
+    epochs: Epochs = 100
+    evaluate_every: EvaluateEvery = 1
+    jobs: Jobs = None
+    report: Annotated[Path, typer.Option(help="HTML report to write")] = Path("report.html")
+    out: Annotated[Path | None, typer.Option(help="folder for one run folder per sampler and seed")] = None
+    resume: Annotated[bool, typer.Option("--resume", help="keep the finished runs in --out and resume the others")] = (
+        False
+    )
+
+    def prepared(self) -> tuple[AnyModel, list[SamplerSpec]]:
+        """The model and the samplers, checked with the other options before any data is read."""
+        from bayesneg.experiments.contenders import named_baselines
+
+        if self.resume and self.out is None:
+            raise InputError("--resume needs --out, the folder of the runs to resume")
+        check_file(self.report, "--report")
+        named_baselines(self.baselines or ())
+        return contenders(self.samplers, self.model, self.settings, self.device)
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """The arguments that ``compare`` and ``tune`` share."""
+        names = ("seeds", "epochs", "evaluate_every", "jobs", "out", "resume")
+        return {name: getattr(self, name) for name in names}
+
+
+def contenders(
+    samplers: str, model: str, settings: list[str] | None, device: str | None
+) -> tuple[AnyModel, list[SamplerSpec]]:
+    """The model and the samplers with their settings; each sampler once."""
+    from bayesneg.config.registry import BASELINES
+    from bayesneg.config.specs import build_model, parse_samplers, sort_settings, with_device
+
+    if model in BASELINES:
+        raise InputError(f"model {model} samples no negatives; give it to compare with --baselines {model}")
+    for_model, specs = sort_settings(settings or (), model, parse_samplers(samplers))
+    labels = [spec.label for spec in specs]
+    if twice := {label for label in labels if labels.count(label) > 1}:
+        raise InputError(f"--samplers has {min(twice)} twice; give each once, or with other settings")
+    return build_model(model, with_device(for_model, model, device)), specs
 
 
 def check_file(path: Path, option: str) -> None:

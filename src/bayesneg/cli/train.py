@@ -5,19 +5,16 @@ from __future__ import annotations
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated
 
 import typer
 
 from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
-from bayesneg.cli.interrupt import resumable, say_interrupted
+from bayesneg.cli.interrupt import interruptible, resumable
 from bayesneg.cli.output import say, show_json
 from bayesneg.cli.show import show_comparison, show_quality, show_run
-from bayesneg.cli.tune import present, train_command
 from bayesneg.errors import InputError
-
-TRIALS: Final = 25  # of a search
 
 
 @command
@@ -100,137 +97,42 @@ def train(
 @command
 def compare(
     *,
-    samplers: Annotated[
-        str,
-        typer.Option(
-            metavar="NAMES",
-            help="comma-separated, settings after colons: rns,dns:candidates=5; bayesneg train --help lists them all",
-            rich_help_panel=opt.TRAINING,
-        ),
-    ] = "rns,dns,bns",
-    baselines: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="models without sampler to show beside: popularity, item-knn, ease, als; settings after colons",
-            rich_help_panel=opt.TRAINING,
-        ),
-    ] = None,
-    tune: Annotated[
-        bool,
-        typer.Option(
-            "--tune",
-            help="first search the settings that were not given on validation data, then compare the best of each "
-            "sampler and say what to use; needs the extra tune",
-            rich_help_panel=opt.TUNING,
-        ),
-    ] = False,
-    trials: Annotated[
-        int | None,
-        typer.Option(help="with --tune: settings to try", show_default="25", rich_help_panel=opt.TUNING),
-    ] = None,
-    seeds: Annotated[int, typer.Option(help="runs per sampler, seeds 0, 1, …", rich_help_panel=opt.TRAINING)] = 5,
-    settings: opt.Settings = None,
-    model: opt.ModelOfSamplers = "mf",
-    device: opt.Device = None,
-    epochs: opt.Epochs = 100,
-    evaluate_every: opt.EvaluateEvery = 1,
-    jobs: Annotated[
-        int | None,
-        typer.Option(help="runs at a time", show_default="one per core; on a GPU 1", rich_help_panel=opt.TRAINING),
-    ] = None,
-    report: Annotated[Path, typer.Option(help="the HTML report to write")] = Path("report.html"),
-    out: Annotated[Path | None, typer.Option(help="folder for one run folder per sampler and seed")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="keep what is finished in --out and go on")] = False,
+    comparing: opt.Comparing,
     splitting: opt.Splitting,
     reading: opt.Reading,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Compare samplers over several seeds: a table with intervals, and an HTML report.
+    """Compare samplers over several seeds: a table with confidence intervals, and an HTML report.
 
     \b
     Examples:
       bayesneg compare synthetic --samplers rns,dns,bns --seeds 3 --epochs 40
       bayesneg compare ml-100k --samplers rns,bns,my.py:Mine --set dim=64
       bayesneg compare clicks.csv --samplers dns,dns:candidates=5 --out runs
-      bayesneg compare clicks.csv --tune --trials 40 --out tuned
       bayesneg compare ml-100k --samplers rns,bns --baselines popularity,ease:l2=500
     """
-    from bayesneg.config.registry import BASELINES
-    from bayesneg.config.settings import changed
-    from bayesneg.config.specs import (
-        baseline_specs,
-        build_baselines,
-        build_model,
-        parse_samplers,
-        sort_settings,
-        with_device,
-    )
     from bayesneg.experiments.compare import compare as run_all
     from bayesneg.report.html import write_report
-    from bayesneg.tuning.tune import BESIDE
-    from bayesneg.tuning.tune import tune as search
 
-    if resume and out is None:
-        raise InputError("--resume needs --out, the folder of the runs to go on with")
-    if trials is not None and not tune:
-        raise InputError("--trials goes with --tune; add --tune, or drop --trials")
-    opt.check_file(report, "--report")
-    if model in BASELINES:
-        raise InputError(f"model {model} samples no negatives; compare shows it with --baselines {model}")
-    named = baseline_specs(BESIDE if tune and baselines is None else baselines or "")
-    beside = build_baselines(named)
-    for_model, specs = sort_settings(settings or (), model, parse_samplers(samplers))
-    for_model = with_device(for_model, model, device)
-    built = build_model(model, for_model)
-    labels = [spec.label for spec in specs]
-    if twice := {label for label in labels if labels.count(label) > 1}:
-        raise InputError(f"--samplers has {min(twice)} twice; give each once, or with other settings")
+    model, specs = comparing.prepared()
     selection = splitting.selection
-    if tune and selection == "last":
-        raise InputError("--tune chooses on validation data, the epoch as well; drop --select last")
     split = splitting.split(reading)
-    how: dict[str, Any] = {
-        "seeds": seeds,
-        "epochs": epochs,
-        "evaluate_every": evaluate_every,
-        "jobs": jobs,
-        "out": out,
-        "resume": resume,
-        "progress": not quiet,
-    }
-    try:
-        with redirect_stdout(sys.stderr):
-            if tune:
-                kept = [label for label, (_, given) in named.items() if given]
-                n_trials = TRIALS if trials is None else trials
-                tuning = search(split, specs, model=built, baselines=beside, as_given=kept, trials=n_trials, **how)
-            else:
-                named_specs = {spec.label: spec.build for spec in specs}
-                records = run_all(built, split, named_specs, baselines=beside, select=selection, **how)
-    except KeyboardInterrupt:
-        say_interrupted(out)
-        raise
-    if tune:
-        trained: dict[str, Any]
-        if tuning.sampler is None:
-            kind = next(kind for label, (kind, _) in named.items() if isinstance(tuning.model, type(beside[label])))
-            trained = {"model": kind, "settings": changed(tuning.model)}
-        else:
-            trained = {
-                "model": model,
-                "settings": for_model,
-                "sampler": tuning.written,
-                "epochs": epochs,
-                "evaluate_every": evaluate_every,
-            }
-        present(tuning, train_command(reading, splitting, **trained), report=report, out=out, json=json)
-        return
-    written = write_report(records, report)
+    with redirect_stdout(sys.stderr), interruptible(comparing.out):
+        records = run_all(
+            model,
+            split,
+            {spec.label: spec.build for spec in specs},
+            baselines=comparing.baselines or (),
+            select=selection,
+            progress=not quiet,
+            **comparing.how,
+        )
+    written = write_report(records, comparing.report)
     if json:
         runs = [record.to_dict() for record in records]
-        show_json({"report": str(written), "out": None if out is None else str(out), "runs": runs})
+        out = None if comparing.out is None else str(comparing.out)
+        show_json({"report": str(written), "out": out, "runs": runs})
         return
     show_comparison(records)
     show_quality(records)

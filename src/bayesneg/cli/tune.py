@@ -1,66 +1,91 @@
-"""``bayesneg compare --tune``: what the search and its advice look like on a terminal and in files."""
+"""``bayesneg tune``."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+import sys
+from contextlib import redirect_stdout
 from dataclasses import MISSING, fields
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from bayesneg.cli.options import Reading, Splitting
+import typer
+
+from bayesneg.cli import options as opt
+from bayesneg.cli.groups import command
+from bayesneg.cli.interrupt import interruptible
 from bayesneg.cli.output import say, show_json, show_table
 from bayesneg.cli.show import show_comparison
-from bayesneg.report.names import number
-from bayesneg.runs.folder import write_json
-from bayesneg.runs.tuning_result import Tuning
+from bayesneg.errors import InputError
+
+if TYPE_CHECKING:
+    from bayesneg.runs.tuning_result import TuningResult
 
 RECOMMENDED: Final = "recommended.json"
 SHOWN: Final = 10  # best trials in the table; the report has all
 
 
-def present(tuning: Tuning, command: str, *, report: Path, out: Path | None, json: bool) -> None:
-    """The report, the files in ``out``, and the tables or the JSON object."""
+@command
+def tune(
+    *,
+    trials: Annotated[int, typer.Option(help="settings to try on validation data", rich_help_panel=opt.TUNING)] = 25,
+    comparing: opt.Comparing,
+    splitting: opt.Splitting,
+    reading: opt.Reading,
+    json: opt.Json = False,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Search the settings of samplers on validation data, and recommend one.
+
+    Settings that are not given are searched: candidates, λ, prior, likelihood.
+    The best of each sampler is then compared over several seeds with plain
+    RNS and the baselines; test labels are used only there. The output is a
+    recommendation, the command that trains it, and an HTML report. Needs the
+    extra tune: pip install 'bayesneg[tune]'.
+
+    \b
+    Examples:
+      bayesneg tune clicks.csv --trials 40 --out tuned
+      bayesneg tune clicks.csv --trials 40 --out tuned --resume
+      bayesneg tune ml-100k --samplers dns,bns:prior=learned --set dim=64
+      bayesneg tune ml-100k --baselines ease:l2=500,als --seeds 3 --json
+    """
     from bayesneg.report.html import write_report
     from bayesneg.report.search import tuning_sections
+    from bayesneg.runs.folder import write_json
+    from bayesneg.tuning.tune import tune as search
 
-    sections = {tuning.records[0].dataset: tuning_sections(tuning)}
-    written = write_report(tuning.records, report, first=sections)
+    model, specs = comparing.prepared()
+    if splitting.selection == "last":
+        raise InputError("tune chooses on validation data, the epoch as well; drop --select last")
+    split = splitting.split(reading)
+    baselines: dict[str, Any] = {} if comparing.baselines is None else {"baselines": comparing.baselines}
+    with redirect_stdout(sys.stderr), interruptible(comparing.out):
+        found = search(model, split, specs, trials=trials, progress=not quiet, **baselines, **comparing.how)
+    train = train_command(found, reading, splitting)
+    written = write_report(found.records, comparing.report, first={found.records[0].dataset: tuning_sections(found)})
+    out = comparing.out
     if out is not None:
-        write_json(out / RECOMMENDED, {**tuning.to_dict()["recommended"], "command": command})
+        write_json(out / RECOMMENDED, {**found.to_dict()["recommended"], "command": train})
     if json:
         where = {"report": str(written), "out": None if out is None else str(out)}
-        show_json({**where, "command": command, **tuning.to_dict()})
+        show_json({**where, "command": train, **found.to_dict()})
         return
-    _show_trials(tuning)
-    show_comparison(tuning.records)
-    say(f"\n{tuning.advice.text}\n\n  {command}\n")
+    _show_trials(found)
+    show_comparison(found.records)
+    say(f"\n{found.recommendation}\n\n  {train}\n")
     if out is not None:
-        say(f"setting and command: {out / RECOMMENDED}; every trial: {out / 'tuning.json'}")
+        say(f"recommendation and command: {out / RECOMMENDED}; every trial: {out / 'tuning.json'}")
     say(f"report: {written.resolve()}")
 
 
-def train_command(
-    reading: Reading,
-    splitting: Splitting,
-    *,
-    model: str,
-    settings: Mapping[str, Any] | None = None,
-    sampler: str | None = None,
-    epochs: int | None = None,
-    evaluate_every: int = 1,
-) -> str:
-    """The command that trains one setting on the same data and split; a baseline has neither sampler nor epochs."""
-    parts = ["bayesneg", "train", reading.data, *_given(reading), *_given(splitting), "--model", model]
-    parts += [part for key, value in (settings or {}).items() for part in ("--set", f"{key}={value}")]
-    parts += [] if sampler is None else ["--sampler", sampler]
-    parts += [] if epochs is None else ["--epochs", str(epochs)]
-    parts += [] if evaluate_every == 1 else ["--evaluate-every", str(evaluate_every)]  # it decides the best epoch
+def train_command(found: TuningResult, reading: opt.Reading, splitting: opt.Splitting) -> str:
+    """The command that trains the recommendation on the same data and split."""
+    parts = ["bayesneg", "train", reading.data, *_given(reading), *_given(splitting), *(found.options or ())]
     return shlex.join([*parts, "--out", "runs/recommended"])
 
 
-def _given(options: Reading | Splitting) -> list[str]:
-    """Those options that differ from their defaults, as they were given."""
+def _given(options: opt.Reading | opt.Splitting) -> list[str]:
+    """The options that differ from their defaults, as they were given."""
     found: list[str] = []
     for item in fields(options):
         value, flag = getattr(options, item.name), f"--{item.name.replace('_', '-')}"
@@ -73,15 +98,17 @@ def _given(options: Reading | Splitting) -> list[str]:
     return found
 
 
-def _show_trials(tuning: Tuning) -> None:
-    ranked = sorted(tuning.trials, key=lambda trial: (trial.state == "failed", -(trial.value or 0.0)))
+def _show_trials(found: TuningResult) -> None:
+    from bayesneg.report.names import number
+
+    ranked = sorted(found.trials, key=lambda trial: (trial.state == "failed", -(trial.value or 0.0)))
     rows = [
         (trial.label, number(trial.value, 4), str(trial.number), str(max(trial.curve, default=0)))
         for trial in ranked[:SHOWN]
     ]
-    ended = [trial.state for trial in tuning.trials]
-    counts = f"{len(ended)} trials, {ended.count('pruned')} given up early, {ended.count('failed')} failed"
-    show_table(f"search on validation data: {counts}", ("setting", tuning.advice.key, "trial", "epochs"), rows)
-    for trial in tuning.trials:
+    ended = [trial.state for trial in found.trials]
+    counts = f"{len(ended)} trials, {ended.count('pruned')} pruned, {ended.count('failed')} failed"
+    show_table(f"search on validation data: {counts}", ("setting", found.advice.key, "trial", "epochs"), rows)
+    for trial in found.trials:
         if trial.state == "failed":
             say(f"trial {trial.number}, {trial.label}, failed: {trial.why}")

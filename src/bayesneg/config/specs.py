@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from bayesneg.config.build import build, build_sampler, check_setting, reach, typed
+from bayesneg.config.build import as_text, build, build_sampler, check_setting, reach, typed
 from bayesneg.config.custom import is_custom
 from bayesneg.config.registry import BASELINES, MODELS, NamedSampler, main_name, sampler_named, sampler_names
 from bayesneg.config.settings import Setting, Settings, assignments, changed, check_known, settings_of
@@ -98,6 +98,10 @@ class SamplerSpec:
         'dns:candidates=5'
         """
         return ":".join((self.name, *(f"{key}={value}" for key, value in self.settings.items())))
+
+    def text(self, split: Split) -> str | None:
+        """As :meth:`parse` takes it, also where it is an object; None where no text gives the object."""
+        return self.written if self.base is None else as_text(self.build(split), split)
 
     @property
     def fixed(self) -> set[str]:

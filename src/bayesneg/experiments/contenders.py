@@ -26,7 +26,7 @@ def named_samplers(samplers: Samplers) -> dict[str, MakeSampler]:
     >>> list(named_samplers("rns,bns:candidates=10"))
     ['RNS', 'BNS (candidates=10)']
     """
-    found = _by_label("samplers", samplers, _sampler)
+    found = by_label("samplers", samplers, _sampler)
     if not found:
         raise InputError("samplers must name at least one sampler, got none")
     return found
@@ -39,7 +39,7 @@ def named_models(model: Models) -> dict[str, Model]:
     >>> list(named_models([MF(), MF(dim=8)]))
     ['MF', 'MF (dim=8)']
     """
-    found = _by_label("model", model, _model)
+    found = by_label("model", model, _model)
     if not found:
         raise InputError("model must be a model such as bn.MF(), or several, got none")
     return found
@@ -51,7 +51,7 @@ def named_baselines(baselines: Baselines) -> dict[str, Baseline]:
     >>> named_baselines("ease:l2=200")
     {'EASE (l2=200)': EASE(l2=200.0, form='auto')}
     """
-    return _by_label("baselines", baselines, _baseline)
+    return by_label("baselines", baselines, _baseline)
 
 
 def _sampler(label: str | None, given: Any) -> Iterator[tuple[str, MakeSampler]]:
@@ -101,7 +101,7 @@ def _baseline(label: str | None, given: Any) -> Iterator[tuple[str, Baseline]]:
         raise InputError(f"{where} must be a model without sampler, such as bn.baselines.EASE(), got {given!r}")
 
 
-def _by_label(argument: str, given: Any, read: Callable[[str | None, Any], Iterator[tuple[str, Any]]]) -> Any:
+def by_label(argument: str, given: Any, read: Callable[[str | None, Any], Iterator[tuple[str, Any]]]) -> Any:
     """Label → object, for a mapping, a list or one of them; each label once."""
     pairs: Iterable[tuple[Any, Any]] = (
         given.items()

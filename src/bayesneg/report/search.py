@@ -16,12 +16,12 @@ from bayesneg.report.markup import Markup, element, fold, section
 from bayesneg.report.names import NOTHING, counted, metric_name, number, signed
 from bayesneg.report.plots import look
 from bayesneg.report.tables import Cell, table
-from bayesneg.runs.tuning_result import Advice, Evidence, Trial, Tuning
+from bayesneg.runs.tuning_result import Advice, Evidence, Trial, TuningResult
 
 STATES = {"complete": "complete", "pruned": "given up early", "failed": "failed"}
 
 
-def tuning_sections(tuning: Tuning) -> list[Markup]:
+def tuning_sections(tuning: TuningResult) -> list[Markup]:
     """To stand before the final comparison, as ``first`` of :func:`~bayesneg.report.html.write_report`."""
     name = metric_name(tuning.advice.key)
     trials = fold("All trials", _trials(tuning.trials, name))
@@ -73,7 +73,7 @@ def _trials(trials: Sequence[Trial], name: str) -> Markup:
     return table(caption, ["Trial", name, "Epochs judged", "How it ended"], rows, name="Trials")
 
 
-def _history(tuning: Tuning, name: str) -> Markup:
+def _history(tuning: TuningResult, name: str) -> Markup:
     judged = [trial for trial in tuning.trials if trial.value is not None and trial.state != "failed"]
     families = list(dict.fromkeys(trial.family for trial in judged))
 

@@ -1,7 +1,8 @@
-"""The record of a search: its trials on validation data, the final comparison, and the advice drawn from both."""
+"""The result of a hyperparameter search: its trials, the final comparison, and the recommendation."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -15,32 +16,52 @@ State = Literal["complete", "pruned", "failed"]
 
 @dataclass(frozen=True)
 class Trial:
-    """One setting, trained once and judged on validation data after each epoch."""
+    """One setting of a sampler, trained once and evaluated on validation data.
 
-    number: int  # from 1
-    sampler: str  # as the command line takes it: "bns:candidates=8:weight=3.1"
-    label: str  # as tables show it: "BNS (candidates=8, weight=3.1)"
-    family: str  # what was to be tuned: "BNS"
+    Args:
+        number: Number of the trial, from 1.
+        sampler: Sampler as the command line takes it, ``"bns:candidates=8:weight=3.1"``; None where no text gives it.
+        label: Sampler as tables show it, ``"BNS (candidates=8, weight=3.1)"``.
+        family: Label of the sampler that is tuned, ``"BNS"``.
+        state: How it ended: ``"complete"``, ``"pruned"`` (stopped early) or ``"failed"``.
+        curve: Validation NDCG by epoch.
+        settings: Settings of the sampler, as text.
+        seconds: Training time.
+        why: Error of a failed trial.
+    """
+
+    number: int
+    sampler: str | None
+    label: str
+    family: str
     state: State
-    curve: Mapping[int, float]  # epoch → validation NDCG
+    curve: Mapping[int, float]
+    settings: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
-    why: str = ""  # it failed
+    why: str = ""
 
     @property
     def value(self) -> float | None:
-        """The best validation NDCG of any epoch; None where there is none."""
+        """The highest validation NDCG of any epoch; None where there is none."""
         return max(self.curve.values(), default=None)
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The favourite against a rival on test data."""
+    """The best setting on validation data against a rival, on test data.
+
+    Args:
+        rival: Label of the rival.
+        difference: Paired difference, best setting minus rival.
+        is_simpler: Whether the rival is plain RNS or a baseline.
+    """
 
     rival: str
-    difference: PairedDifference  # favourite − rival
-    is_simpler: bool  # the rival: plain RNS, or a model that needs no sampler
+    difference: PairedDifference
+    is_simpler: bool
 
     def to_dict(self) -> dict[str, Any]:
+        """In plain values, for JSON."""
         found = self.difference
         return {
             "rival": self.rival,
@@ -54,46 +75,70 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Advice:
-    """What to use, why, and the numbers behind it."""
+    """What to use, why, and the numbers behind it.
 
-    label: str  # what is recommended
-    favourite: str  # the best on validation data, over the seeds of the final comparison
-    key: str  # the metric, "ndcg@20"
+    Args:
+        label: Label of what is recommended.
+        favourite: Label of the best on validation data, over the seeds of the final comparison.
+        key: Metric, ``"ndcg@20"``.
+        text: The recommendation in sentences.
+        evidence: The favourite against each rival on test data.
+        validation: Label → mean over the seeds on validation data.
+        test: Label → mean over the seeds on test data, at the same epochs.
+    """
+
+    label: str
+    favourite: str
+    key: str
     text: str
     evidence: Sequence[Evidence]
-    validation: Mapping[str, float]  # label → mean over seeds at the chosen epochs
-    test: Mapping[str, float]  # label → mean over seeds of the same epochs
+    validation: Mapping[str, float]
+    test: Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class Tuning:
-    """What :func:`bayesneg.tune` returns: ``bn.fit(tuning.model, split, tuning.sampler)`` trains what it advises.
+class TuningResult:
+    """The result of :func:`bayesneg.tune`; ``bn.fit(result.model, split, result.sampler)`` trains what it recommends.
 
-    Where that is a baseline, ``model`` is the baseline and there is no sampler: None, written as an empty text, in JSON
-    null.
+    Args:
+        trials: Every trial of the search, in order.
+        best: Label of each tuned sampler → its best trial on validation data.
+        records: Runs of the final comparison, for :func:`bayesneg.write_report`.
+        advice: The recommendation with the numbers behind it.
+        model: Recommended model: the given one, or a baseline.
+        sampler: Recommended sampler; None with a baseline.
+        options: Options of ``bayesneg train`` that train the recommendation; None where no text gives it.
+        plan: What was searched, and on which data.
     """
 
     trials: Sequence[Trial]
-    best: Mapping[str, Trial]  # family → its best trial on validation data
-    records: Sequence[RunRecord]  # of the final comparison
+    best: Mapping[str, Trial]
+    records: Sequence[RunRecord]
     advice: Advice
     model: Model
     sampler: NegativeSampler | None
-    written: str  # the sampler as the command line takes it
-    plan: Mapping[str, Any] = field(default_factory=dict)  # what was searched, and on which data
+    options: Sequence[str] | None = None
+    plan: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def recommendation(self) -> str:
+        """What to use and why, in sentences."""
         return self.advice.text
 
+    @property
+    def command(self) -> str | None:
+        """The command that trains the recommendation, with ``DATA`` for the data; None where no text gives it."""
+        return None if self.options is None else shlex.join(["bayesneg", "train", "DATA", *self.options])
+
     def to_dict(self) -> dict[str, Any]:
-        """For JSON, without the values per user."""
+        """In plain values, for JSON, without the values per user."""
         return jsonable(
             {
                 "recommended": {
                     "label": self.advice.label,
-                    "sampler": self.written or None,
+                    "sampler": describe(self.sampler),
                     "model": describe(self.model),
+                    "options": self.options,
                     "why": self.advice.text,
                 },
                 "advice": {**asdict(self.advice), "evidence": [each.to_dict() for each in self.advice.evidence]},

@@ -1,8 +1,8 @@
-"""The search: one trial after another on validation data, kept by Optuna as they go.
+"""The search: trials on validation data, one after another, recorded by Optuna.
 
-A trial depends on the seed, on the trials before it and on nothing else: its proposals come from a stream of its own,
-so that a search that was stopped goes on as if it had not been. The test part never enters: a trial is trained on a
-split whose test part *is* the validation part.
+A trial depends on the seed and on the trials before it only: each has its own random stream, so that a resumed search
+is the same as one that was never interrupted. Test labels are not used: a trial is trained on a split whose test part
+*is* the validation part.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 JOURNAL: Final = "search.jsonl"
 RANDOM: Final = 8  # trials before Optuna's model of what is good proposes any
-UNJUDGED: Final = 4  # trials before any is given up early
+UNPRUNED: Final = 4  # trials before any is pruned
 ATTEMPTS: Final = 40  # to find a setting that was not tried, the last of them at random
 
 
-class _GivenUpError(Exception):
+class _PrunedError(Exception):
     """The trial lies below the median of those before it."""
 
 
@@ -48,7 +48,7 @@ def require_optuna() -> None:
 
 @dataclass
 class Search:
-    """What is tried, on what, and where it is kept."""
+    """What is searched, on which data, and the study that records it."""
 
     families: Sequence[Family]
     model: Model
@@ -57,54 +57,55 @@ class Search:
     evaluate_every: int
     seed: int
     study: optuna.Study
-    learned: dict[Prior, Prior] = field(default_factory=dict)  # what a trial learned, for those with the same settings
+    learned: dict[Prior, Prior] = field(default_factory=dict)  # shared by trials with the same settings
 
     def run(self, n_trials: int, bar: SearchBar) -> list[Trial]:
-        """Trials until there are so many, or nothing new is left to try; those that are there already count."""
+        """Runs trials until there are ``n_trials``, earlier ones included, or nothing new is left to try."""
         from optuna.trial import TrialState
 
         for stale in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             self.study.tell(stale.number, state=TrialState.FAIL)  # its process was killed
         self._show(bar)
         while len(done := self.trials()) < n_trials:
-            found = self._propose({trial.sampler for trial in done}, len(done))
+            found = self._propose({trial.label for trial in done}, len(done))
             if found is None:
                 break
             asked, spec = found
             try:
                 self._try(asked, spec, bar)
             except BaseException:
-                # if it had not ended, it does not count and will be tried again
+                # a trial that did not end does not count and is run again
                 self.study.tell(asked, state=TrialState.FAIL, skip_if_finished=True)
                 raise
             self._show(bar)
         return done
 
     def trials(self) -> list[Trial]:
-        """Those that came to an end, in their order."""
+        """The trials that ended, in order."""
         from optuna.trial import TrialState
 
         ended = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
         return [_trial(number, frozen) for number, frozen in enumerate(ended, 1)]
 
     def _propose(self, known: Collection[str], n_done: int) -> tuple[optuna.Trial, SamplerSpec] | None:
-        """A setting that is not known yet: of every sampler the usual one first, then what Optuna proposes."""
+        """A setting that was not tried: the default of every sampler first, then what Optuna proposes."""
         from optuna.trial import TrialState
 
         for family in self._in_turn(n_done):
             for attempt in range(ATTEMPTS):
                 asked = self._asked(family, n_done, attempt)
                 spec = family.at({key: _suggested(asked, family, key) for key in family.ranges})
-                if spec.written not in known:
-                    for key, value in (("sampler", spec.written), ("label", spec.label), ("family", family.name)):
+                if spec.label not in known:
+                    described = {"label": spec.label, "family": family.name, "settings": dict(spec.settings)}
+                    for key, value in (*described.items(), ("sampler", spec.text(self.split))):
                         asked.set_user_attr(key, value)
                     return asked, spec
-                self.study.tell(asked, state=TrialState.FAIL)  # it would come out the same
+                self.study.tell(asked, state=TrialState.FAIL)  # it would give the same result
         return None
 
     def _in_turn(self, n_done: int) -> list[Family]:
-        """Whose turn it is, each sampler once, then as often as it has settings to search; and who is next if that one
-        has nothing new.
+        """The sampler whose turn it is, and the next ones if it has nothing new: each sampler once, then each as often
+        as it has settings to search.
         """
         if n_done < len(self.families):
             return [self.families[n_done]]
@@ -117,7 +118,7 @@ class Search:
         from optuna.trial import TrialState
 
         seed = int(stream(self.seed, "search", n_done, attempt).integers(2**31))
-        modelled = attempt < ATTEMPTS // 4  # the best places may all be known: then any other
+        modelled = attempt < ATTEMPTS // 4  # the best settings may all be tried: then any other
         self.study.sampler = TPESampler(seed=seed, n_startup_trials=RANDOM) if modelled else RandomSampler(seed)
         waiting = self.study.get_trials(deepcopy=False, states=(TrialState.WAITING,))
         if n_done < len(self.families) and attempt == 0 and not waiting:
@@ -131,9 +132,9 @@ class Search:
         state = TrialState.COMPLETE
         try:
             self._train(asked, spec, bar)
-        except _GivenUpError:
+        except _PrunedError:
             state = TrialState.PRUNED
-        except BayesnegError as error:  # diverged, say: a finding about the setting, not the end of the search
+        except BayesnegError as error:  # diverged, say: a result for the setting, not the end of the search
             asked.set_user_attr("failed", str(error))
             state = TrialState.PRUNED
         asked.set_user_attr("seconds", time.perf_counter() - started)
@@ -153,7 +154,7 @@ class Search:
                 return
             asked.report(value, line["epoch"])
             if line["epoch"] < self.epochs and asked.should_prune():
-                raise _GivenUpError
+                raise _PrunedError
 
         fit(
             self.model,
@@ -177,7 +178,7 @@ class Search:
 
 
 def best_of(trials: Sequence[Trial]) -> dict[str, Trial]:
-    """The best trial of each family, of equals the first; one that was given up counts with what it had reached."""
+    """The best trial of each family, the first of equals; a pruned trial counts with its best epoch."""
     found: dict[str, Trial] = {}
     for trial in trials:
         known = found.get(trial.family)
@@ -188,11 +189,11 @@ def best_of(trials: Sequence[Trial]) -> dict[str, Trial]:
 
 @contextmanager
 def opened(folder: Path | None, plan: Mapping[str, Any], *, resume: bool) -> Iterator[optuna.Study]:
-    """A study kept in ``folder``, or in memory; one that is there is gone on with if it was begun with this plan."""
+    """A study in ``folder``, or in memory; an existing study is resumed if it has the same plan."""
     import optuna
 
     said = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)  # the bar says how far it is
+    optuna.logging.set_verbosity(optuna.logging.WARNING)  # the progress bar shows them
     try:
         yield _study(folder, plan, resume)
     finally:
@@ -206,7 +207,7 @@ def _study(folder: Path | None, plan: Mapping[str, Any], resume: bool) -> optuna
 
     journal = None if folder is None else folder / JOURNAL
     if journal is not None and journal.exists() and not resume:
-        raise InputError(f"{folder} already holds a search; choose another --out, or add --resume to go on with it")
+        raise InputError(f"{folder} already holds a search; choose another --out, or add --resume to resume it")
     if journal is not None:
         _check_place(journal)
         journal.parent.mkdir(parents=True, exist_ok=True)
@@ -215,18 +216,18 @@ def _study(folder: Path | None, plan: Mapping[str, Any], resume: bool) -> optuna
         study_name="tune",
         storage=InMemoryStorage() if journal is None else _kept_in(journal),
         direction="maximize",
-        pruner=MedianPruner(n_startup_trials=UNJUDGED, n_warmup_steps=math.ceil(plan["epochs"] / 3)),
+        pruner=MedianPruner(n_startup_trials=UNPRUNED, n_warmup_steps=math.ceil(plan["epochs"] / 3)),
         load_if_exists=True,
     )
     known = study.user_attrs
     for key, value in plan.items():
-        begun = known.get(key, value)  # an earlier version may not have kept it
+        begun = known.get(key, value)  # missing where the process was killed before it was recorded
         if begun != value:
             raise InputError(
                 f"{folder} holds a search with another {key} ({begun}, now {value}); resume it as it was begun, or "
                 "choose another --out"
             )
-    for key in plan:  # only now: a search that is refused stays as it is
+    for key in plan:  # only now: a refused search stays unchanged
         if key not in known:
             study.set_user_attr(key, plan[key])
     return study
@@ -237,7 +238,7 @@ def _kept_in(journal: Path) -> optuna.storages.JournalStorage:
     from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 
     class Lock(JournalFileOpenLock):
-        """Ctrl-C while the lock is given back stays Ctrl-C: Optuna tidies up what may be gone, and would say that."""
+        """Keeps a Ctrl-C during the release: Optuna would raise an error about its missing lock file instead."""
 
         def release(self) -> None:
             try:
@@ -256,9 +257,7 @@ def _check_place(journal: Path) -> None:
 
 
 def _mend(journal: Path) -> None:
-    """A process killed while it wrote leaves its lock, for which the next would wait, and may be half a line, which
-    would spoil the next.
-    """
+    """Removes the lock and the incomplete last line that a killed process may leave."""
     journal.with_name(f"{journal.name}.lock").unlink(missing_ok=True)
     content = journal.read_bytes() if journal.exists() else b""
     if content and not content.endswith(b"\n"):
@@ -266,7 +265,7 @@ def _mend(journal: Path) -> None:
 
 
 def _parameter(family: Family, key: str) -> str:
-    """Each family has parameters of its own, since what suits one need not suit another."""
+    """Each family has separate parameters, since the best values differ between samplers."""
     return f"{family.name} {key}"
 
 
@@ -289,6 +288,7 @@ def _trial(number: int, frozen: optuna.trial.FrozenTrial) -> Trial:
         family=own["family"],
         state=state,
         curve=dict(sorted(frozen.intermediate_values.items())),
+        settings=own["settings"],
         seconds=own["seconds"],
         why=own.get("failed", ""),
     )

@@ -1,42 +1,44 @@
-"""``tune``: search the settings of samplers on validation data, compare the best over seeds, and say what to use."""
+"""``tune``: search the settings of samplers on validation data, compare the best over seeds, recommend one."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
-from bayesneg.checks import an_object, whole
-from bayesneg.config.specs import SamplerSpec, baseline_specs, build_baselines, labelled, parse_samplers
+from bayesneg.checks import whole
+from bayesneg.config.registry import MODELS, name_of
+from bayesneg.config.settings import changed
+from bayesneg.config.specs import SamplerSpec, baseline_specs, labelled, parse_samplers
 from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.experiments.compare import compare
+from bayesneg.experiments.contenders import Baselines, by_label, named_baselines, named_models
 from bayesneg.experiments.datasets import blind
-from bayesneg.interfaces import Model
+from bayesneg.interfaces import Model, NegativeSampler
 from bayesneg.models.baseline import Baseline
-from bayesneg.models.mf import MF
 from bayesneg.progress import search_bar
 from bayesneg.runs.folder import write_json
-from bayesneg.runs.record import describe
-from bayesneg.runs.tuning_result import Tuning
+from bayesneg.runs.record import describe, settings_text
+from bayesneg.runs.tuning_result import Trial, TuningResult
+from bayesneg.samplers.static import RNS
 from bayesneg.training import fit
 from bayesneg.tuning.advice import advise
 from bayesneg.tuning.search import Search, best_of, opened, require_optuna
 from bayesneg.tuning.space import Family, family, variants
 
-BESIDE: Final = "popularity,item-knn,ease"  # baselines of the final comparison unless others are given
 FINAL, RESULT = "final", "tuning.json"  # in the out folder
 PLAIN: Final = SamplerSpec("rns", {})
+Tunable = str | NegativeSampler | SamplerSpec
 
 
 def tune(
+    model: str | Model,
     split: Split,
-    samplers: str | Sequence[SamplerSpec] = "rns,dns,bns",
+    samplers: Tunable | Mapping[str, Tunable] | Iterable[Tunable] = "rns,dns,bns",
     *,
-    model: Model | None = None,
-    baselines: Mapping[str, Baseline] | None = None,
-    as_given: Collection[str] = (),
+    baselines: Baselines = "popularity,item-knn,ease",
     trials: int = 25,
     seeds: int = 5,
     epochs: int = 100,
@@ -46,56 +48,63 @@ def tune(
     out: str | Path | None = None,
     resume: bool = False,
     progress: bool = True,
-) -> Tuning:
-    """Search sampler, candidates, λ and prior on validation data, and recommend a setting with its evidence.
+) -> TuningResult:
+    """Search the settings of samplers on validation data, and recommend one with its evidence.
 
-    The test labels are looked at once, in the final comparison of the best setting of each sampler with plain RNS and
-    the baselines. What is not clearly better there than something simpler is not recommended.
+    The test labels are used once, in the final comparison of the best setting of each sampler with plain RNS and the
+    baselines. A setting that is not clearly better there than something simpler is not recommended. Needs the extra
+    ``tune`` (Optuna).
 
     Args:
-        split: with a validation part, by which everything is chosen.
-        samplers: as on the command line; what is given with a sampler (``bns:prior=flat``) is kept, the rest searched.
-        model: ``MF()`` unless given; its settings are kept.
-        baselines: label → baseline, such as ``{"EASE": bn.baselines.EASE()}``; judged in the final comparison, those
-        at their
-            default as ``EASE (l2=800)``, with the main setting that is best on validation. Popularity, item-knn and
-            EASE unless given; ``{}`` for none.
-        as_given: labels of baselines whose main setting is kept though it is the default.
-        trials: settings to try, one after the other, the usual one of each sampler first.
-        seeds: of the final comparison, 0, 1, …
-        epochs, evaluate_every: as in :func:`bayesneg.fit`, in trials as in the final comparison.
-        seed: of the search; the same seed gives the same trials.
-        jobs: runs at a time in the final comparison.
-        out: a folder that keeps every trial as it ends, the final runs, and the result.
-        resume: go on with the search in ``out``, which ends as if it had not been interrupted.
-        progress: a bar on stderr.
+        model: Model such as ``bn.MF()``, or text such as ``"mf:dim=64"``. Its settings are kept.
+        split: Data with a validation part, on which everything is chosen.
+        samplers: Samplers to tune: a list, a mapping label → sampler, or text as on the command line, by default RNS,
+            DNS and BNS. What is written with a name (``"bns:prior=flat"``) is kept, and so is every field of an object
+            that differs from its default (``bn.BNS(prior=bn.priors.Flat())``); the other settings are searched. A
+            custom sampler is tried as it is given.
+        baselines: Baselines of the final comparison, given in the same ways, by default MostPopular, ItemKNN and EASE;
+            ``()`` for none. The main setting of a baseline (``l2`` of EASE) is the best on validation data, unless it
+            was given.
+        trials: Number of settings to try; the defaults of each sampler are tried first.
+        seeds: Number of seeds of the final comparison.
+        epochs: Number of epochs of each trial and of each run of the final comparison.
+        evaluate_every: Number of epochs between two evaluations.
+        seed: Seed of the search; the same seed gives the same trials.
+        jobs: Number of runs at a time in the final comparison, by default one per core, and one on a GPU.
+        out: Folder that records every trial as it ends, the final runs, and the result.
+        resume: Whether to resume the search in ``out``; it ends as if it had not been interrupted.
+        progress: Whether to show a progress bar on stderr.
+
+    Returns:
+        The recommendation with its evidence, every trial and the runs of the final comparison.
+
+    Raises:
+        InputError: An argument is wrong, or ``out`` holds another search.
     """
     require_optuna()
-    _check_given(split, samplers, model, baselines)
+    if not isinstance(split, Split):
+        raise InputError(f"split must be a split, got {type(split).__name__}; bn.split(data, validation=0.1) makes one")
     counts = {"trials": trials, "seeds": seeds, "epochs": epochs, "evaluate_every": evaluate_every}
     for name, count in (*counts.items(), ("jobs", 1 if jobs is None else jobs)):
         whole(name, count)
     whole("seed", seed, least=0)
     if resume and out is None:
-        raise InputError("resume needs out, the folder of the search to go on with")
-    trials, seeds, epochs, evaluate_every, seed = map(int, (*counts.values(), seed))  # NumPy's are no ints to a file
+        raise InputError("resume needs out, the folder of the search")
+    trials, seeds, epochs, evaluate_every, seed = map(int, (*counts.values(), seed))  # NumPy integers are not JSON
     hidden = blind(split)
-    built = model or MF()
-    specs = parse_samplers(samplers) if isinstance(samplers, str) else list(samplers)
-    for spec in specs:
-        spec.build(split)  # before the search: pairs of the test part in a file are found by the whole split only
-    families = [family(spec, hidden) for spec in _with_plain(specs)]
+    built = _one_model(model)
+    plain, specs = _with_plain(_specs(samplers, split))
+    families = {spec.label: family(spec, hidden) for spec in specs}
     _check_trials(trials, families)
-    beside = build_baselines(baseline_specs(BESIDE)) if baselines is None else baselines
-    rivals = _rivals(beside, as_given, hidden, seed)  # before the long part: what cannot be built says so now
+    rivals = _rivals(baselines, hidden, seed)  # before the search: an error in them should not come after it
     folder = None if out is None else Path(out)
     plan = _plan(hidden, families, built, epochs=epochs, evaluate_every=evaluate_every, seed=seed)
     with opened(folder, plan, resume=resume) as study, search_bar(progress, trials) as bar:
-        done = Search(families, built, hidden, epochs, evaluate_every, seed, study).run(trials, bar)
+        done = Search([*families.values()], built, hidden, epochs, evaluate_every, seed, study).run(trials, bar)
     best = best_of(done)
     if not best:
-        raise BayesnegError(f"no trial came to its end; the first: {done[0].label}: {done[0].why}")
-    finalists = {PLAIN.label: PLAIN} | {trial.label: SamplerSpec.parse(trial.sampler) for trial in best.values()}
+        raise BayesnegError(f"every trial failed; the first: {done[0].label}: {done[0].why}")
+    finalists = {plain.label: plain} | {trial.label: _spec_of(trial, families) for trial in best.values()}
     records = compare(
         built,
         split,
@@ -110,16 +119,17 @@ def tune(
         resume=resume,
         progress=progress,
     )
-    advice = advise(records, simpler={PLAIN.label, *rivals})
+    advice = advise(records, simpler={plain.label, *rivals})
     advised = finalists.get(advice.label)
-    found = Tuning(
+    used = rivals.get(advice.label, built)
+    found = TuningResult(
         trials=done,
         best=best,
         records=records,
         advice=advice,
-        model=rivals.get(advice.label, built),
+        model=used,
         sampler=None if advised is None else advised.build(split),
-        written="" if advised is None else advised.written,
+        options=_train_options(used, advised, split, epochs, evaluate_every),
         plan=plan,
     )
     if folder is not None:
@@ -127,73 +137,113 @@ def tune(
     return found
 
 
-def _check_given(split: object, samplers: object, model: object, baselines: object) -> None:
-    """An error that says what to give, where something else was."""
-    if not isinstance(split, Split):
-        raise InputError(f"split must be a split, got {type(split).__name__}; bn.split(data, validation=0.1) makes one")
-    specs = isinstance(samplers, Sequence) and all(isinstance(each, SamplerSpec) for each in samplers)
-    if not isinstance(samplers, str) and not specs:
-        raise InputError(f'samplers must be a text as on the command line, such as "rns,dns,bns", got {samplers!r}')
-    an_object("model", model, "bn.MF()")
-    if isinstance(model, Baseline):
-        name = type(model).__name__
-        raise InputError(f'model: {name} samples no negatives; give it as a baseline, baselines={{"{name}": …}}')
-    if baselines is not None and not isinstance(baselines, Mapping):
-        raise InputError(
-            f'baselines must be labels with baselines, as {{"EASE": bn.baselines.EASE()}}, got {baselines!r}'
-        )
-    for label, baseline in (baselines or {}).items():
-        if not isinstance(baseline, Baseline):
-            raise InputError(
-                f"baselines: {label} must be a model that needs no sampler, such as bn.baselines.EASE(), got "
-                f"{baseline!r}"
-            )
+def _one_model(model: Any) -> Model:
+    models = list(named_models(model).values())
+    if len(models) > 1:
+        raise InputError(f"model must be one model, got {len(models)}; tune each in turn")
+    return models[0]
 
 
-def _with_plain(specs: Sequence[SamplerSpec]) -> list[SamplerSpec]:
-    """Plain RNS is always among them, and first: everything is compared with it."""
-    labels = [spec.label for spec in specs]
-    if twice := {label for label in labels if labels.count(label) > 1}:
-        raise InputError(f"samplers has {min(twice)} twice; give each once, or with other settings")
-    return [PLAIN, *(spec for spec in specs if spec.label != PLAIN.label)]
+def _specs(samplers: Any, split: Split) -> list[SamplerSpec]:
+    """Each sampler with its label, whether given as text or as an object."""
+
+    def read(label: str | None, given: Any) -> Iterator[tuple[str, SamplerSpec]]:
+        if isinstance(given, str):
+            for spec in parse_samplers(given):
+                yield _labelled(spec if label is None else SamplerSpec(label, {}, spec.build(split)))
+        elif isinstance(given, NegativeSampler):
+            yield _labelled(SamplerSpec(label or settings_text(given), {}, given))
+        elif isinstance(given, SamplerSpec):
+            yield _labelled(given)
+        else:
+            where = f"samplers: {label}" if label else "samplers: each"
+            raise InputError(f'{where} must be a sampler such as bn.BNS(), or text such as "rns,bns", got {given!r}')
+
+    specs = list(by_label("samplers", samplers, read).values())
+    if not specs:
+        raise InputError("samplers must name at least one sampler, got none")
+    for spec in specs:
+        spec.build(split)  # before the search: only the whole split shows test pairs in a file of rejected pairs
+    return specs
 
 
-def _rivals(
-    baselines: Mapping[str, Baseline], as_given: Collection[str], hidden: Split, seed: int
-) -> dict[str, Baseline]:
-    """Each baseline with the main setting that is best on validation, the first of equals, and named after it."""
+def _labelled(spec: SamplerSpec) -> tuple[str, SamplerSpec]:
+    return spec.label, spec
+
+
+def _with_plain(specs: Sequence[SamplerSpec]) -> tuple[SamplerSpec, list[SamplerSpec]]:
+    """Plain RNS, the reference of the comparison, and all samplers with it in the first place."""
+    plain = next((spec for spec in specs if spec == PLAIN or spec.base == RNS()), PLAIN)
+    others = [spec for spec in specs if spec is not plain]
+    if plain.label in {spec.label for spec in others}:
+        raise InputError(f"samplers: {plain.label} is the label of plain RNS, which is always compared; choose another")
+    return plain, [plain, *others]
+
+
+def _spec_of(trial: Trial, families: Mapping[str, Family]) -> SamplerSpec:
+    return families[trial.family].spec.with_settings(trial.settings)
+
+
+def _rivals(baselines: Baselines, hidden: Split, seed: int) -> dict[str, Baseline]:
+    """Each baseline with the main setting that is best on validation, the first of equals, labelled with it."""
+    kept = set(_given_settings(baselines))
     found: dict[str, Baseline] = {}
-    for label, baseline in baselines.items():
-        key, tried = ("", [baseline]) if label in as_given else variants(baseline)
+    for label, baseline in named_baselines(baselines).items():
+        key, tried = ("", [baseline]) if label in kept else variants(baseline)
         if len(tried) > 1:
-            baseline = max(tried, key=lambda one: _judged(one, hidden, seed))
+            baseline = max(tried, key=lambda one: _validated(one, hidden, seed))
             label = labelled(label, {key: f"{getattr(baseline, key):g}"})
         if found.setdefault(label, baseline) != baseline:
             raise InputError(f"baselines has {label} twice once it is tuned; give them other labels")
     return found
 
 
-def _judged(baseline: Baseline, hidden: Split, seed: int) -> float:
+def _given_settings(baselines: Any) -> Iterator[str]:
+    """Labels of the baselines whose settings were written out, defaults as well."""
+    for part in [baselines] if isinstance(baselines, str) else baselines if isinstance(baselines, list | tuple) else []:
+        if isinstance(part, str):
+            yield from (label for label, (_, settings) in baseline_specs(part).items() if settings)
+
+
+def _validated(baseline: Baseline, hidden: Split, seed: int) -> float:
     line = fit(baseline, hidden, seed=seed, progress=False).record.epochs[-1]
     return next(float(value) for key, value in line.items() if key.startswith("ndcg@"))
 
 
-def _check_trials(trials: int, families: Sequence[Family]) -> None:
+def _check_trials(trials: int, families: Collection[str]) -> None:
     if trials < len(families):
         raise InputError(
-            f"trials must be at least {len(families)}, one for the usual setting of each sampler (plain RNS is always "
-            f"one of them), got {trials}"
+            f"trials must be at least {len(families)}, one for the defaults of each sampler (plain RNS is always one "
+            f"of them), got {trials}"
         )
 
 
-def _plan(hidden: Split, families: Sequence[Family], model: Model, **numbers: int) -> dict[str, Any]:
-    """Everything that decides a trial's numbers, in plain values: a search is gone on with by the same plan only."""
+def _train_options(
+    model: Model, spec: SamplerSpec | None, split: Split, epochs: int, evaluate_every: int
+) -> list[str] | None:
+    """The options of ``bayesneg train`` for a model and a sampler; None where text cannot name one of them."""
+    name = name_of(type(model), MODELS)
+    sampler = None if spec is None else spec.text(split)
+    if name is None or (spec is not None and sampler is None):
+        return None
+    options = ["--model", name]
+    options += [part for key, value in changed(model).items() for part in ("--set", f"{key}={value}")]
+    if sampler is not None:
+        options += ["--sampler", sampler, "--epochs", str(epochs)]
+        options += [] if evaluate_every == 1 else ["--evaluate-every", str(evaluate_every)]  # it decides the best epoch
+    return options
+
+
+def _plan(hidden: Split, families: Mapping[str, Family], model: Model, **numbers: int) -> dict[str, Any]:
+    """Everything that determines the trials, in plain values: a search is resumed with the same plan only."""
     return {
         **numbers,
         "data": hidden.fingerprint,
         "model": describe(model),
-        "samplers": {each.name: {key: repr(values) for key, values in each.ranges.items()} for each in families},
-        "left_out": {each.name: dict(each.left_out) for each in families if each.left_out},
-        **{f"content of {each.name}": each.content for each in families},
+        "samplers": {
+            name: {key: repr(values) for key, values in each.ranges.items()} for name, each in families.items()
+        },
+        "left_out": {name: dict(each.left_out) for name, each in families.items() if each.left_out},
+        **{f"content of {name}": each.content for name, each in families.items()},
         "optuna": metadata.version("optuna"),
     }
