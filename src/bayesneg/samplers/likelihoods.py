@@ -29,6 +29,8 @@ POINTS = 48  # of a learned table, at most
 MIN_PER_BIN = 25  # held-out pairs in a bin of a learned table
 MIN_TRUE_SHARE = 0.05  # of true negatives assumed in any bin
 
+__all__ = ["Empirical", "Likelihood", "Mixture", "Paper", "Uninformative"]
+
 
 class Likelihood(FollowsTraining, ABC):
     """The step from the counted share M to F.
