@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bayesneg.evaluation.statistics import mean_interval
-from bayesneg.experiments.datasets import FOLDS
 from bayesneg.report import canvas
 from bayesneg.report.names import number, signed
 from bayesneg.report.plots import look
@@ -24,6 +23,7 @@ from benchmarks.pages.publish import HOME, keep, keep_pictures
 from benchmarks.studies.beyond import CURVE, RANDOM_SAME_MODEL, SAME_MODEL, final, sizes, studied, written
 from benchmarks.studies.choosing import MAIN, Setting, Tried, UnsettledError, chosen, setting_of, tried
 from benchmarks.studies.plans import Plan, plan_of
+from benchmarks.studies.splits import FOLDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

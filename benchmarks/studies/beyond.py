@@ -32,8 +32,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from bayesneg.experiments.cells import Cell, View
-from bayesneg.experiments.datasets import FOLDS, TENTHS, Source
+from bayesneg.experiments.cells import Cell
+from bayesneg.experiments.datasets import Source
 from bayesneg.experiments.sweep import sweep
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
@@ -41,6 +41,7 @@ from benchmarks import archive, machine
 from benchmarks.studies.choosing import Choice, Setting, UnsettledError, best_baseline, chosen, finalists
 from benchmarks.studies.packing import PackedSource, pack
 from benchmarks.studies.plans import PLANS, Settings, plan_of
+from benchmarks.studies.splits import FOLDS, TENTHS, StudySource
 
 RESULTS: Final = machine.RESULTS / "beyond"
 RUNS: Final = machine.ROOT / "runs" / "beyond"
@@ -125,7 +126,7 @@ def folds(dataset: str, model: str, choice: Choice) -> list[list[Row]]:
 # ----------------------------------------------------------------------------------------------------------- cells
 
 
-def cells_of(source: Source, model: str, view: View, rows: Iterable[Row], seeds: int) -> list[Cell]:
+def cells_of(source: Source, model: str, view: str, rows: Iterable[Row], seeds: int) -> list[Cell]:
     return [
         Cell(
             dataset=one.dataset,
@@ -145,13 +146,13 @@ def cells_of(source: Source, model: str, view: View, rows: Iterable[Row], seeds:
     ]
 
 
-def solved(source: Source, dataset: str, model: str, view: View, *others: str) -> list[Cell]:
+def solved(source: Source, dataset: str, model: str, view: str, *others: str) -> list[Cell]:
     """EASE with every l2 of the model's plan, and other baselines as they are."""
     ease = baseline(source, dataset, view, "ease", *plan_of(dataset, model).solved())
     return ease + [cell for name in others for cell in baseline(source, dataset, view, name, {})]
 
 
-def baseline(source: Source, dataset: str, view: View, name: str, *settings: Settings) -> list[Cell]:
+def baseline(source: Source, dataset: str, view: str, name: str, *settings: Settings) -> list[Cell]:
     """One cell for each of its settings."""
     fingerprint = source.fingerprint(dataset, view)
     return [Cell(dataset, fingerprint, view, name, "", name, 1, 0, model_settings=one) for one in settings]
@@ -189,7 +190,7 @@ def planned(part: str, source: Source, dataset: str, model: str, seeds: int | No
     return baselines + cells_of(source, model, "last", thinned, seeds or 3)
 
 
-def _on(views: Iterable[View], source: Source, model: str, rows: Sequence[Row], dataset: str) -> list[Cell]:
+def _on(views: Iterable[str], source: Source, model: str, rows: Sequence[Row], dataset: str) -> list[Cell]:
     """Rows, and EASE, on several tenths."""
     return [
         cell
@@ -225,7 +226,7 @@ def main() -> None:
     if given.seeds is not None and given.part in ("search", "finalists"):
         parser.error(f"{given.part} takes one seed on each tenth; drop --seeds")
     plan_of(given.dataset, given.model)
-    source = Source() if given.arrays is None else PackedSource(arrays=given.arrays)
+    source = StudySource() if given.arrays is None else PackedSource(arrays=given.arrays)
     if given.pack is not None:
         pack(source, [given.dataset], given.pack)
         return

@@ -12,10 +12,9 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import Any, Final, NamedTuple
 
-from bayesneg.experiments.cells import View
-from bayesneg.experiments.datasets import TENTHS
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
+from benchmarks.studies.splits import TENTHS
 
 MAIN: Final = "ndcg@20"
 FINALISTS: Final = 4  # settings that are judged on the other tenths too
@@ -34,11 +33,11 @@ class Contest(NamedTuple):
     n_all: int = 3  # tenths that the finalists and EASE are judged on
 
     @property
-    def first(self) -> list[View]:
+    def first(self) -> list[str]:
         return list(TENTHS)[: self.n_first]
 
     @property
-    def all(self) -> list[View]:
+    def all(self) -> list[str]:
         return list(TENTHS)[: self.n_all]
 
 

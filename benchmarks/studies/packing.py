@@ -12,10 +12,11 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.experiments.datasets import Source
+from benchmarks.studies.splits import StudySource
 
 
 @dataclass(frozen=True)
-class PackedSource(Source):
+class PackedSource(StudySource):
     """Splits from the file that :func:`pack` wrote."""
 
     arrays: Path = Path("data.npz")

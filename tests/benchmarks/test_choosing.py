@@ -7,12 +7,12 @@ import pytest
 import sweeps
 
 from bayesneg.experiments.cells import MODELS, build_sampler
-from bayesneg.experiments.datasets import Source
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
 from benchmarks.pages import beyond as beyond_page
 from benchmarks.studies import beyond, choosing, plans
 from benchmarks.studies.choosing import Choice, Contest, UnsettledError
+from benchmarks.studies.splits import StudySource
 
 TENTHS = ("blind", "blind2", "blind3")
 PLANS = plans.PLANS
@@ -153,7 +153,7 @@ def test_the_penalty_of_ease_is_the_best_on_validation():
 def test_every_plan_names_settings_that_can_be_built(monkeypatch, tmp_path):
     pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
     monkeypatch.setattr(plans, "PLANS", PLANS)
-    split = Source().split(str(sweeps.world(tmp_path)), "blind")
+    split = StudySource().split(str(sweeps.world(tmp_path)), "blind")
     for dataset, model in plans.PLANS:
         contest = plans.plan_of(f"{dataset}@50", model).contest()
         assert contest.settings == [one.setting for one in beyond.searched(dataset, model)[:-1]]

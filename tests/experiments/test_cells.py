@@ -1,4 +1,4 @@
-"""Cells that no recipe makes: a baseline without a sampler, and settings judged without the test labels."""
+"""Cells that no recipe makes, and splits that come with the data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 import sweeps
 
 from bayesneg.experiments.cells import Cell, run_cell
-from bayesneg.experiments.datasets import TENTHS, Source, blind
+from bayesneg.experiments.datasets import Source
 
 
 @pytest.fixture(scope="module")
@@ -20,83 +20,12 @@ def cell(source: Source, dataset: str, view: str, **changes) -> Cell:
     return Cell(dataset=dataset, fingerprint=source.fingerprint(dataset, view), view=view, **own)
 
 
-def test_a_blind_split_is_judged_on_validation_and_holds_no_test_label(source):
-    source, dataset = source
-    seeing, hidden = source.split(dataset, "best"), source.split(dataset, "blind")
-    pairs = lambda part: set(zip(part.users.tolist(), part.indices.tolist(), strict=True))  # noqa: E731
-    assert pairs(hidden.train) == pairs(seeing.train)
-    assert pairs(hidden.test) == pairs(seeing.validation)
-    assert hidden.validation is None
-    assert not pairs(seeing.test) & (pairs(hidden.train) | pairs(hidden.test))
-    with pytest.raises(Exception, match="needs a validation part"):
-        blind(source.split(dataset, "last"))
-
-
-def test_each_blind_split_holds_out_another_part_of_the_same_training_pairs(source):
-    source, dataset = source
-    pairs = lambda part: set(zip(part.users.tolist(), part.indices.tolist(), strict=True))  # noqa: E731
-    own = [source.split(dataset, view) for view in TENTHS]
-    for one in own:
-        assert pairs(one.train) | pairs(one.test) == pairs(source.split(dataset, "last").train)
-    assert len({frozenset(pairs(one.test)) for one in own}) == len(TENTHS) == 10
-
-
-def test_less_data_is_part_of_the_training_pairs_and_is_judged_on_the_same_test_part(source):
-    source, dataset = source
-    pairs = lambda part: set(zip(part.users.tolist(), part.indices.tolist(), strict=True))  # noqa: E731
-    whole, half = source.split(dataset, "last"), source.split(f"{dataset}@50", "last")
-    assert pairs(half.train) < pairs(whole.train)
-    assert len(half.train) == round(len(whole.train) / 2)
-    assert pairs(half.test) == pairs(whole.test)
-    assert pairs(half.seen) == pairs(whole.seen), "what is left out of training is no candidate for the test part"
-    assert source.split(f"{dataset}@100", "last").validation is None
-    assert pairs(source.split(f"{dataset}@25", "last").train) < pairs(half.train)
-    assert pairs(source.split(f"{dataset}@100", "last").train) == pairs(whole.train)
-    with pytest.raises(Exception, match=r"must lie in \(0, 1\]"):
-        source.split(f"{dataset}@101", "last")
-
-
-@pytest.mark.parametrize("first", [1, 6])
-def test_other_test_parts_are_every_pair_once_and_spare_no_user(source, first):
-    source, dataset = source
-    pairs = lambda part: set(zip(part.users.tolist(), part.indices.tolist(), strict=True))  # noqa: E731
-    whole = source.split(dataset, "last")
-    everything = pairs(whole.train) | pairs(whole.test)
-    own = [source.split(f"{dataset}#{number}", "last") for number in range(first, first + 5)]
-    assert sum(len(one.test) for one in own) == len(everything)
-    n_chosen = np.bincount([user for user, _ in everything], minlength=whole.train.n_users)
-    for one in own:
-        assert pairs(one.train) | pairs(one.test) == everything
-        assert not pairs(one.train) & pairs(one.test)
-        assert (np.abs(one.test.counts - n_chosen / 5) < 1).all()  # of each user a fifth
-    assert len({one.fingerprint for one in own}) == 5
-    other = source.split(f"{dataset}#{first % 10 + 5}", "last")
-    assert other.fingerprint not in {one.fingerprint for one in own}
-    with pytest.raises(Exception, match=r"numbered from 1, got 0"):
-        source.split(f"{dataset}#0", "last")
-
-
-def test_a_file_with_an_at_sign_in_its_name_is_a_file(tmp_path):
-    (tmp_path / "me@20").mkdir()
-    path = tmp_path / "me@20" / "ratings@50"
-    path.write_text("user,item\n" + "".join(f"{user},{item}\n" for user in range(5) for item in range(6)))
-    assert len(Source().split(str(path), "last").train) == 24
-
-
 def test_gowalla_keeps_the_split_it_comes_in(tmp_path):
     (tmp_path / "gowalla").mkdir()
     (tmp_path / "gowalla" / "train.txt").write_text("0 0 1 2\n1 1 3\n")
     (tmp_path / "gowalla" / "test.txt").write_text("0 3\n1 0\n")
     parts = Source(data_dir=tmp_path).split("gowalla", "last")
     assert (len(parts.train), len(parts.test), parts.how) == (5, 2, "given")
-
-
-def test_a_blind_cell_reports_the_last_epoch_and_its_curve_on_validation(source):
-    source, dataset = source
-    record = run_cell(cell(source, dataset, "blind"), source.split(dataset, "blind"), progress=lambda line: None)
-    assert (record.select, record.reported_epoch) == ("last", 2)
-    assert [line["ndcg@20"] for line in record.epochs][-1] == pytest.approx(record.final["ndcg@20"])
-    assert record.data["n_test"] == len(source.split(dataset, "best").validation)
 
 
 def test_a_cell_without_a_sampler_is_a_baseline(source):

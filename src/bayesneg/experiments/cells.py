@@ -16,10 +16,7 @@ from bayesneg.evaluation.score_densities import ScoreDensities
 from bayesneg.runs.record import RunRecord
 from bayesneg.training import fit
 
-Blind = Literal[
-    "blind", "blind2", "blind3", "blind4", "blind5", "blind6", "blind7", "blind8", "blind9", "blind10"
-]  # fmt: skip
-View = Literal["last", "best"] | Blind
+View = Literal["last", "best"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class Cell:
 
     dataset: str
     fingerprint: str  # of the split
-    view: View  # report the last epoch, the best on validation data, or the last one evaluated on validation data
+    view: str  # "best": report the best epoch on validation data; otherwise the last one
     model: str
     sampler: str  # its kind; empty for a baseline
     label: str  # its name in tables, which decides no result

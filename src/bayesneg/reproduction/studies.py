@@ -9,7 +9,6 @@ from typing import Final
 
 from bayesneg.evaluation.statistics import Estimate
 from bayesneg.experiments.cells import Cell
-from bayesneg.experiments.datasets import TENTHS
 from bayesneg.experiments.recipe import Recipe, RecipeRow
 from bayesneg.report.runs import Group
 from bayesneg.report.summary import final_estimate
@@ -21,7 +20,6 @@ NEAR: Final = 0.01  # further than this from the interval, the published number 
 VIEWS: Final[Mapping[str, str]] = {
     "last": "last epoch",
     "best": "best epoch on validation data",
-    **{view: f"judged on validation data, tenth {place}" for place, view in enumerate(TENTHS, 1)},
 }
 MODELS: Final = {"mf": "MF", "lightgcn": "LightGCN", "torch-mf": "MF in mini-batches"}
 DATASETS: Final = {
