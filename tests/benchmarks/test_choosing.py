@@ -1,12 +1,14 @@
 """How benchmarks.studies.beyond chooses a setting on validation, and that its page keeps apart what differs."""
 
+import json
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import sweeps
 
-from bayesneg.experiments.cells import MODELS, build_sampler
+from bayesneg.config.build import build_sampler
+from bayesneg.config.registry import PAPER
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
 from benchmarks.pages import beyond as beyond_page
@@ -161,7 +163,7 @@ def test_every_plan_names_settings_that_can_be_built(monkeypatch, tmp_path):
         assert 1 <= contest.n_first <= contest.n_all <= 10
         assert contest.ease
         for of_sampler, of_model in contest.settings:
-            MODELS[model](**of_model)
+            PAPER[model](**of_model)
             build_sampler("bns", of_sampler, split)
     with pytest.raises(SystemExit, match="no plan for kuairec with mf, only for: ml-100k mf; "):
         plans.plan_of("kuairec", "mf")
@@ -334,7 +336,7 @@ def test_the_search_judges_als_and_the_final_runs_have_the_best_of_it(tmp_path, 
     monkeypatch.setattr(beyond, "RUNS", tmp_path)
     path = beyond.ledger_of("ml-100k", "mf")
     for judged_als, expected in ([als(0.3, 64)], []), ([als(0.3, 64), als(0.2, 32)], [{"dim": 64}]):
-        path.write_text("".join(one.to_line() for one in [*study().found, *judged_als]))
+        path.write_text("".join(json.dumps(one.to_dict()) + "\n" for one in [*study().found, *judged_als]))
         last = beyond.planned("final", world, "ml-100k", "mf", 1)
         assert [cell.model_settings for cell in last if cell.model == "als"] == expected
 

@@ -132,7 +132,7 @@ def test_resume_keeps_the_finished_runs(bayesneg, ratings):
         (["--samplers", "bns:prior=nosuch.py:Wary"], "nosuch.py does not exist"),
         (["--samplers", "bns:prior=priors.py:Nothing"], "no prior 'Nothing'; it has: Wary, Needs, even"),
         (["--samplers", "bns:prior=priors.py:Needs"], "strength"),
-        (["--samplers", "bns:prior=popular"], "prior=popular"),
+        (["--samplers", "bns:prior=popular"], "'popular' is not a prior; did you mean popularity?"),
         (["--probes", 0], "probes must be"),
         (["--seeds", 0], "seeds must be at least 1"),
         (["--resume"], "--resume needs --out"),
