@@ -102,7 +102,7 @@ class Preset(NamedTuple):
     """What a command-line name stands for: a class with some of its settings given.
 
     Args:
-        about: The sentence that ``bayesneg samplers`` shows for the name.
+        about: The sentence that the help of the command line shows for the name.
         settings: Settings that the name fixes, as on the command line.
     """
 

@@ -145,7 +145,7 @@ def test_a_prior_outside_the_probabilities_is_refused(trained, wrong):
         (lambda: bn.AOBPR(scale="5"), "scale must be a number above 0"),
         (lambda: bn.BNS(weight="heavy"), "weight must be a number, linear, or"),
         (lambda: bn.BNS(weight="linear/1/2"), "weight must be a number, linear, or"),
-        (lambda: bn.BNS(prior="best"), "prior must be one of popularity, flat, .*, got 'best'"),
+        (lambda: bn.BNS(prior="best"), "prior must be one of flat, group, .*, got 'best'"),
         (lambda: bn.BNS(prior="oracle"), "the prior 'oracle' needs settings; give an object, bn.priors.Oracle"),
         (lambda: bn.DNS(candidates=3, top=1.5), "top must be a whole number"),
         (lambda: bn.WarmStart(bn.RNS(), bn.BNS(), warmup=2.5), "warmup must be a whole number"),

@@ -156,7 +156,7 @@ def test_a_world_without_unobserved_pairs_has_no_false_share():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: bn.BNS(likelihood="logistic"), "likelihood must be one of paper, uninformative, mixture, empirical"),
+        (lambda: bn.BNS(likelihood="logistic"), "likelihood must be one of empirical, mixture, paper, uninformative"),
         (lambda: bn.BNS(likelihood=["paper"]), r"likelihood must be one of .*, got \['paper'\]"),
         (lambda: bn.likelihoods.Mixture(1.5), "false_share must be"),
         (lambda: bn.likelihoods.Empirical(false_share=1.0), "false_share must be below 1"),

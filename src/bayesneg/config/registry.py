@@ -1,21 +1,19 @@
 """Names → classes: samplers, priors, likelihoods and models that text can name.
 
-Built-in samplers, priors and likelihoods are found by importing the modules of :mod:`bayesneg.samplers`: a class is
-registered by the names it declares. Other packages add samplers by entry points of the group ``bayesneg.samplers``,
+Built-in samplers, priors and likelihoods are those of :mod:`bayesneg.samplers.registry`, where a class is registered by
+the names it declares. Other packages add samplers by entry points of the group ``bayesneg.samplers``,
 which are loaded when their name is used.
 """
 
 from __future__ import annotations
 
-import pkgutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module, metadata
+from importlib import metadata
 from types import MappingProxyType
 from typing import Any, Final
 
-import bayesneg.samplers as sampler_modules
 from bayesneg.config.custom import custom_class, is_custom
 from bayesneg.config.docstrings import summary
 from bayesneg.config.settings import Settings, check_known
@@ -25,6 +23,7 @@ from bayesneg.models.baseline import Baseline
 from bayesneg.models.baselines import ALS, EASE, ItemKNN, MostPopular
 from bayesneg.models.mf import MF
 from bayesneg.models.torch.lightgcn import LightGCN, TorchMF
+from bayesneg.samplers import registry
 from bayesneg.samplers.likelihoods import Likelihood
 
 GROUP: Final = "bayesneg.samplers"
@@ -90,24 +89,20 @@ def sampler_names() -> list[str]:
 @cache
 def built_in_samplers() -> Mapping[str, NamedSampler]:
     """Name → built-in sampler."""
-    named = {
-        name: NamedSampler(kind, preset.about, preset.settings)
-        for kind in _classes(NegativeSampler)
-        for name, preset in vars(kind).get("NAMES", {}).items()
-    }
-    return MappingProxyType(dict(sorted(named.items())))
+    found = registry.samplers().items()
+    return MappingProxyType({name: NamedSampler(kind, *preset) for name, (kind, preset) in found})
 
 
 @cache
 def priors() -> Mapping[str, type[Prior]]:
     """Name → built-in prior."""
-    return _by_name(Prior)
+    return MappingProxyType(registry.priors())
 
 
 @cache
 def likelihoods() -> Mapping[str, type[Likelihood]]:
     """Name → built-in likelihood."""
-    return _by_name(Likelihood)
+    return MappingProxyType(registry.likelihoods())
 
 
 def name_of(kind: type[Any], names: Mapping[str, type[Any]]) -> str | None:
@@ -119,21 +114,6 @@ def main_name(kind: type[NegativeSampler]) -> str | None:
     """The first name that a built-in sampler declares: ``bns`` for :class:`BNS`."""
     own = vars(kind).get("NAMES", {})
     return next(iter(own), None) if kind in {named.kind for named in built_in_samplers().values()} else None
-
-
-def _by_name(base: Any) -> Mapping[str, Any]:
-    found = {name: kind for kind in _classes(base) if (name := vars(kind).get("NAME"))}
-    return MappingProxyType(dict(sorted(found.items())))
-
-
-def _classes(base: Any) -> Iterable[Any]:
-    """The subclasses of ``base`` that the modules of :mod:`bayesneg.samplers` define, in the order of their names."""
-    found: dict[str, Any] = {}
-    for module in pkgutil.walk_packages(sampler_modules.__path__, f"{sampler_modules.__name__}."):
-        for value in vars(import_module(module.name)).values():
-            if isinstance(value, type) and issubclass(value, base) and value.__module__ == module.name:
-                found[value.__qualname__] = value
-    return [found[name] for name in sorted(found)]
 
 
 def _entry_points() -> dict[str, metadata.EntryPoint]:
