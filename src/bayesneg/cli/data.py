@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,10 +53,9 @@ def get(name: Name, data_dir: opt.DataDir = None, json: opt.Json = False) -> Non
     Example:
       bayesneg data get ml-100k
     """
-    from bayesneg.cli.download_bar import download_bar
     from bayesneg.data.catalogue import built_in, download
 
-    with download_bar(name) as progress:
+    with _download_bar(name) as progress:
         fetched = download(name, data_dir=data_dir, progress=progress)
     if json:
         show_json({"name": name, **asdict(fetched), "folder": str(fetched.folder)})
@@ -113,3 +115,18 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
     return number(value) if isinstance(value, float) else str(value)
+
+
+@contextmanager
+def _download_bar(name: str) -> Iterator[Callable[[int, int | None], None]]:
+    """A progress bar of the bytes; none where stderr is a log."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as display:
+        task = display.add_task(name, total=None, visible=False)
+        yield lambda done, total: display.update(task, completed=done, total=total, visible=True)
