@@ -1,4 +1,4 @@
-"""docs/beyond.md and its figures from the records in results/beyond/ alone."""
+"""docs/beyond.md, its tables and figures, from the archives in results/beyond/."""
 
 from __future__ import annotations
 
@@ -12,55 +12,60 @@ import numpy as np
 
 from bayesneg.evaluation.statistics import mean_interval
 from bayesneg.report import canvas
-from bayesneg.report.names import number, signed
 from bayesneg.report.plots import look
-from bayesneg.reproduction.markdown import grid, short
+from bayesneg.reproduction.markdown import short
 from bayesneg.reproduction.studies import DATASETS, MODELS
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
-from benchmarks.pages.beyond_study import Against, Part, Study, best_published, over_users, studies
-from benchmarks.pages.publish import HOME, keep, keep_pictures
+from benchmarks.pages.beyond_study import Against, Part, Study, best_published, over_users, search, studies, text_of
+from benchmarks.pages.publish import DOCS, keep, keep_pictures
+from benchmarks.pages.text import MADE, comma_separated, folded, signed, table, with_interval
+from benchmarks.pages.text import page as joined
 from benchmarks.studies.beyond import CURVE, RANDOM_SAME_MODEL, SAME_MODEL, final, sizes, studied, written
-from benchmarks.studies.choosing import MAIN, Setting, Tried, UnsettledError, chosen, setting_of, tried
+from benchmarks.studies.choosing import MAIN, UnsettledError, chosen, setting_of
 from benchmarks.studies.plans import Plan, plan_of
 from benchmarks.studies.splits import FOLDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PAGE: Final = HOME / "docs" / "beyond.md"
-IMAGES: Final = HOME / "docs" / "images" / "beyond"
 SHOWN: Final = ("ndcg@5", "ndcg@10", "ndcg@20", "precision@20", "recall@20")
 
 
 def publish(*, check: bool) -> None:
     found = studies()
-    keep_pictures(IMAGES, partial(draw, found), check=check)
-    keep(PAGE, page(found), check=check)
+    keep_pictures(DOCS / "images" / "beyond", partial(draw, found), check=check)
+    keep(DOCS / "beyond.md", page(found), check=check)
+    keep(
+        DOCS / "tables" / "beyond-search.csv",
+        comma_separated([row for one in found for row in search(one)]),
+        check=check,
+    )
 
 
 def page(found: Sequence[Study]) -> str:
-    parts = [
+    return joined(
         "# Beyond the paper",
-        "Written by `python -m benchmarks.pages` from the records in `benchmarks/results/beyond/`; `--check` "
-        "tells whether it is current. `python -m benchmarks.studies.beyond` makes the records. Settings and epoch are "
-        "chosen in splits that have no test labels in them. Test labels stand in the tables of the final runs, of "
-        "other test parts, of more candidates and of less data, and choose nothing. If settings or validation tenths "
-        "were added after final runs of another choice had been made, those runs stay in the table as chosen before. "
-        "`ensemble_size` are models that learn side by side and score by their mean ([models.md](models.md)). "
-        "The final runs "
-        "of MovieLens-100K with MF were made again after the topmost pool of the learned prior's calibration curve, "
-        "once as small as one pair, had got the size of the others; other runs of learned priors are from before.",
-    ]
-    parts += overview(found)
-    for study in found:
-        parts += [f"## {title(study)}", *sections(study)]
-    return "\n\n".join(parts) + "\n"
+        "BNS with a learned prior and a consistent likelihood against EASE, ALS and the best row of the paper. Settings "
+        "and epoch are chosen on validation splits that hold no test labels; the test part chooses nothing. Earlier choices whose final runs "
+        "exist stay in the tables as *chosen before*; no interval is corrected for them.",
+        *overview(found),
+        "**LightGCN on Gowalla and Yelp2018 was not trained by its published recipe** (learning rate, decay and penalty "
+        "differ), so its rows below say nothing about LightGCN or about BNS with it. They are superseded by a later "
+        "study and are not compared with EASE here.",
+        "Final runs of MovieLens-100K with MF were repeated after a fix of the topmost pool of the learned prior's "
+        "calibration curve; the other runs of learned priors predate it. Model settings are changes of `MF.paper()` and "
+        "`LightGCN.paper()`; `ensemble_size` models are trained side by side and score by their mean "
+        "([models.md](models.md)).",
+        "Everything that was tried on validation is in [tables/beyond-search.csv](tables/beyond-search.csv). "
+        f"`python -m benchmarks.studies.beyond` runs the study. {MADE}",
+        *(folded(title(study), *sections(study)) for study in found),
+    )
 
 
 def overview(found: Sequence[Study]) -> list[str]:
-    """What validation chose in every study, beside EASE and the best row of the paper."""
-    lines = []
+    """What validation chose in every study, beside EASE and the best row of the paper, and what follows."""
+    lines, verdicts = [], {"above": [], "below": [], "not distinguishable": []}  # type: ignore[var-annotated]
     for study in found:
         own = [] if study.choice is None else study.of(final(*_of(study), study.choice)[0])
         ease = study.ease(study.dataset)
@@ -69,14 +74,22 @@ def overview(found: Sequence[Study]) -> list[str]:
         solved, papers = ease[study.choice.l2], max(best_published(study.dataset).values())
         against = Against((own, solved))
         values = [papers or None, study.als.final[MAIN] if study.als else None, solved.final[MAIN]]
-        numbers = [estimate(own, MAIN), *("" if value is None else number(value, 4) for value in values)]
+        numbers = [estimate(own, MAIN), *("" if value is None else f"{value:.4f}" for value in values)]
         *_, gap, verdict = _over_parts(every) if (every := list(chain(*study.deals().values()))) else ("", "")
         others = f"{verdict}, {gap}" if verdict else ""
+        verdicts[against.verdict].append(title(study))
         lines.append([title(study), str(len(own)), *numbers, against.gap, against.verdict, others])
     head = ["", "seeds", "BNS, learned prior", "best of the paper", "ALS", "EASE"]
-    head += ["difference from EASE, over users", "against EASE", "on other test parts"]
-    told = "NDCG@20 of what validation chose; ALS and EASE with the settings that validation chose."
-    return [told, grid([head, ["---", *("---:" for _ in head[1:])], *lines])] if lines else []
+    head += ["difference from EASE", "against EASE", "on other test parts"]
+    if not lines:
+        return []
+    names = {"above": "above EASE", "below": "below EASE", "not distinguishable": "not distinguishable from EASE"}
+    said = "; ".join(f"{names[verdict]} on {', '.join(where)}" for verdict, where in verdicts.items() if where)
+    return [
+        f"NDCG@20 of BNS is {said}. A verdict needs both 95% intervals, over users (shown) and over seeds, on one side of "
+        "zero. ALS and EASE have the settings that validation chose.",
+        table(head, lines),
+    ]
 
 
 def title(study: Study) -> str:
@@ -100,16 +113,12 @@ def sections(study: Study) -> list[str]:
         ).rstrip()
     except UnsettledError as reason:
         said = f"Nothing is chosen yet, {reason}."
-    others = (final_runs, other_test_parts, more_candidates, less_data, search)
+    others = (final_runs, other_test_parts, more_candidates, less_data)
     return [said, *(text for section in others for text in section(study))]
 
 
 def _tenths(n: int) -> str:
     return "one random tenth of the training part" if n == 1 else f"{n} random tenths"
-
-
-def text_of(setting: Setting) -> str:
-    return written({**setting[0], **setting[1]})
 
 
 def final_runs(study: Study) -> list[str]:
@@ -129,7 +138,7 @@ def final_runs(study: Study) -> list[str]:
         [label, str(len(records)), str(records[0].epochs[-1]["epoch"]), *(estimate(records, key) for key in SHOWN)]
         for label, records in ([("**chosen on validation**", own)] if own else []) + ordered
     ]
-    parts = ["### Final runs", grid([head, ["---", *("---:" for _ in head[1:])], *lines])]
+    parts = ["**Final runs**", table(head, lines)]
     if study.choice is None or not own:
         return [*parts, "The final runs of the choice are not there yet: `python -m benchmarks.studies.beyond final`."]
     same = (SAME_MODEL, RANDOM_SAME_MODEL)
@@ -169,11 +178,7 @@ def _mean(records: Sequence[RunRecord]) -> float:
 
 
 def estimate(records: Sequence[RunRecord], key: str) -> str:
-    values = np.array([record.final[key] for record in records], dtype=np.float64)
-    if len(values) == 1:
-        return number(float(values[0]), 4)
-    low, high = mean_interval(values)
-    return f"{number(float(values.mean()), 4)} ± {number((high - low) / 2, 4)}"
+    return with_interval(np.array([record.final[key] for record in records], dtype=np.float64))
 
 
 def against_ease(own: Sequence[RunRecord], ease: Mapping[float, RunRecord], plan: Plan, by_validation: float) -> str:
@@ -187,7 +192,7 @@ def against_ease(own: Sequence[RunRecord], ease: Mapping[float, RunRecord], plan
         against = Against((own, ease[l2]))
         texts.append(
             f"NDCG@20 minus that of EASE with l2 = {l2:g} ({why}): {against.gap} with its 95% interval over users, "
-            f"{signed(against.seeds[0], 4)} to {signed(against.seeds[1], 4)} over seeds: **{against.verdict}**."
+            f"{signed(against.seeds[0])} to {signed(against.seeds[1])} over seeds: **{against.verdict}**."
         )
     return " ".join(texts) or "EASE is not measured yet: `python -m benchmarks.studies.beyond final`."
 
@@ -198,7 +203,7 @@ def against_paper(own: Sequence[RunRecord], study: Study) -> list[str]:
         return []
     low, _ = mean_interval(np.array([run.final[MAIN] for run in own], dtype=np.float64))
     texts = [
-        f"{number(value, 4)} ({MODELS[model]}): {'above' if low > value else 'not clearly above'}"
+        f"{value:.4f} ({MODELS[model]}): {'above' if low > value else 'not clearly above'}"
         for model, value in best.items()
     ]
     return [
@@ -218,21 +223,21 @@ def other_test_parts(study: Study) -> list[str]:
         lines.append([f"all {len(lines)}", *_over_parts(every)])
     head = ["pairs", "BNS, learned prior", f"EASE, l2 = {study.choice.l2:g}", "difference, over users", "against EASE"]
     return [
-        "### Other test parts",
+        "**Other test parts**",
         f"All pairs of the dataset dealt into {FOLDS} parts, user by user, each tested once after training on the "
         f"others; {len(every[0][0])} seeds. NDCG@20, the mean over the parts, of the setting, the epoch and the l2 "
         "that were chosen above, where most of the pairs tested here were in training or validation: this tells how "
         "much of the difference is that one test part's, and chooses nothing. It is not blind, and leans towards "
         f"BNS: that was the best of {len(study.contest.settings)} settings there, EASE of "
         f"{len(study.contest.ease)} values of l2.",
-        grid([head, ["---", *("---:" for _ in head[1:])], *lines]),
+        table(head, lines),
     ]
 
 
 def _over_parts(parts: Sequence[Part]) -> list[str]:
     against = Against(*parts)
     own, ease = ([_mean(runs) for runs, _ in parts], [_mean([record]) for _, record in parts])
-    return [*(number(float(np.mean(values)), 4) for values in (own, ease)), against.gap, against.verdict]
+    return [*(f"{np.mean(values):.4f}" for values in (own, ease)), against.gap, against.verdict]
 
 
 def more_candidates(study: Study) -> list[str]:
@@ -242,10 +247,10 @@ def more_candidates(study: Study) -> list[str]:
     lines = [[prior, *(estimate(own[m], MAIN) if m in own else "" for m in CURVE)] for prior, own in found.items()]
     counts = sorted({len(records) for own in found.values() for records in own.values()})
     return [
-        "### More candidates",
+        "**More candidates**",
         f"NDCG@20 of {told_of(study)}, and of the paper's prior and likelihood with the same λ and the same model; "
         f"{' or '.join(map(str, counts))} seeds.",
-        grid([["", *(f"m = {m}" for m in CURVE)], ["---", *("---:" for _ in CURVE)], *lines]),
+        table(["", *(f"m = {m}" for m in CURVE)], lines),
         f"![NDCG@20 against the number of candidates, for both priors](images/beyond/{study.name}.svg)",
     ]
 
@@ -271,7 +276,7 @@ def less_data(study: Study) -> list[str]:
             continue
         best = max(ease, key=lambda l2: ease[l2].final[MAIN] or 0.0)
         against = Against((runs, ease[best]))
-        solved = f"{number(ease[best].final[MAIN], 4)} (l2 = {best:g})"
+        solved = f"{ease[best].final[MAIN]:.4f} (l2 = {best:g})"
         values = [estimate(runs, MAIN), solved, against.gap, against.verdict]
         counts.add(len(runs))
         lines.append([f"{percent}%", f"{runs[0].data['n_train']:,}", *values])
@@ -280,66 +285,12 @@ def less_data(study: Study) -> list[str]:
     n_seeds = " or ".join(map(str, sorted(counts)))
     head = ["training part", "pairs", "BNS, learned prior", "EASE, best l2 on test", "difference, over users", ""]
     return [
-        "### Less data",
+        "**Less data**",
         f"NDCG@20 on the whole test part of {told_of(study)}, after training on a random share of the training part, "
         f"{n_seeds} seeds; the rest of it is not recommended either. Only EASE is fitted to the size: it has the l2 "
         "that is best on the test labels of each row.",
-        grid([head, ["---", *("---:" for _ in head[1:])], *lines]),
+        table(head, lines),
     ]
-
-
-def search(study: Study) -> list[str]:
-    """The settings judged on the most tenths first: on one alone a setting may be lucky."""
-    length = study.contest.epochs
-    start = next((one for one in tried(study.found) if (one.setting, one.epochs) == (study.start, length)), None)
-    lines, lower = [], []
-    for kind in ("", "ease", "als"):
-        for one in sorted(tried(study.found, kind=kind), key=lambda one: (-len(one.runs), -one.best[0])):
-            value, epoch = one.best
-            is_papers = not kind and "prior" not in one.setting[0]
-            text = text_of(one.setting)
-            name = "the paper's BNS" if is_papers else f"{kind.upper()}, {text}" if kind else text
-            if not (is_papers or _is_of_contest(study, kind, one)):
-                name += " (not of the contest)"
-            gap = None if start is None or one.setting == study.start else gain(one, start)
-            shown = "" if gap is None else signed(gap, 4)
-            at = "" if kind else f"{epoch} (the last)" if epoch == one.epochs else str(epoch)
-            n_runs = sum(map(len, one.runs.values()))
-            lines.append([name, str(len(one.runs)), str(n_runs), number(value, 4), shown, at])
-            if gap is not None and gap < 0 and not kind:
-                n_common = len([view for view in one.runs if start and view in start.runs])
-                what = name if is_papers else changed(one.setting, study.start)
-                lower.append((gap, f"{what}: {shown} ({n_common})"))
-    head = ["setting", "tenths", "runs", "NDCG@20 on validation", "gain", "best epoch"]
-    table = grid([head, ["---", *("---:" for _ in head[1:])], *lines])
-    told = (
-        f"Gain: over {text_of(study.start)}, on the tenths that both were judged on, one seed, each at its best epoch. "
-        "What is not of the contest was tried beside it, or waits for final runs, and has no say in the choice."
-    )
-    parts = [f"<details><summary>What was tried on validation</summary>\n\n{told}\n\n{table}\n\n</details>"]
-    if lower:
-        listed = "; ".join(text for _, text in sorted(lower))
-        parts.insert(0, f"Lower on validation than {text_of(study.start)} (by how much, on how many tenths): {listed}.")
-    return parts
-
-
-def _is_of_contest(study: Study, kind: str, one: Tried) -> bool:
-    """Whether the plan of today names it."""
-    if kind:
-        return one.setting[1] in (study.contest.ease if kind == "ease" else plan_of(*_of(study)).als)
-    return one.setting in study.contest.settings and one.epochs == study.contest.epochs
-
-
-def gain(one: Tried, start: Tried) -> float | None:
-    """By how much a setting is better than another on the tenths that both were judged on, each at its best epoch."""
-    both = [view for view in one.runs if view in start.runs]
-    return one.with_one_seed().on(both)[0] - start.with_one_seed().on(both)[0] if both else None
-
-
-def changed(setting: Setting, start: Setting) -> str:
-    """What a setting has that the other has not."""
-    own, other = setting[0] | setting[1], start[0] | start[1]
-    return written({key: value for key, value in own.items() if other.get(key) != value})
 
 
 def draw(found: Sequence[Study], folder: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,16 +17,18 @@ from bayesneg.reproduction.published import published
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
 from benchmarks import archive
-from benchmarks.studies.beyond import RESULTS, Row, curve, folds, studied
+from benchmarks.studies.beyond import RESULTS, Row, curve, folds, studied, written
 from benchmarks.studies.choosing import (
     MAIN,
     Choice,
     Contest,
     Setting,
+    Tried,
     UnsettledError,
     best_baseline,
     chosen,
     setting_of,
+    tried,
 )
 from benchmarks.studies.plans import MIDDLE, plan_of
 
@@ -159,7 +161,7 @@ class Against:
         """Above or below where both intervals are; one seed has none."""
         if self.users.low > 0 and self.seeds[0] > 0:
             return "above"
-        return "below" if self.users.high < 0 and self.seeds[1] < 0 else "not told apart"
+        return "below" if self.users.high < 0 and self.seeds[1] < 0 else "not distinguishable"
 
 
 def best_published(dataset: str) -> dict[str, float]:
@@ -168,3 +170,52 @@ def best_published(dataset: str) -> dict[str, float]:
         model: max(published(f"table2/{name}", dataset, model).get(MAIN, 0.0) for name in PUBLISHED)
         for model in ("mf", "lightgcn")
     }
+
+
+def text_of(setting: Setting) -> str:
+    return written({**setting[0], **setting[1]})
+
+
+def search(study: Study) -> list[dict[str, Any]]:
+    """Every setting that was judged on validation.
+
+    ``gain`` is the difference from the setting that the search starts with, on the tenths that both were judged on, one
+    seed, each at its best epoch. What is not of the contest was tried beside it and has no say in the choice.
+    """
+    length = study.contest.epochs
+    start = next((one for one in tried(study.found) if (one.setting, one.epochs) == (study.start, length)), None)
+    rows = []
+    for kind in ("", "ease", "als"):
+        for one in sorted(tried(study.found, kind=kind), key=lambda one: (-len(one.runs), -one.best[0])):
+            value, epoch = one.best
+            is_papers = not kind and "prior" not in one.setting[0]
+            gap = None if start is None or one.setting == study.start else gain(one, start)
+            rows.append(
+                {
+                    "dataset": study.dataset,
+                    "model": kind or study.model,
+                    "beside": study.model,
+                    "setting": "the paper's BNS" if is_papers else text_of(one.setting),
+                    "of_contest": int(is_papers or _is_of_contest(study, kind, one)),
+                    "tenths": len(one.runs),
+                    "runs": sum(map(len, one.runs.values())),
+                    "ndcg@20": value,
+                    "gain": "" if gap is None else gap,
+                    "best_epoch": "" if kind else epoch,
+                    "epochs": "" if kind else one.epochs,
+                }
+            )
+    return rows
+
+
+def _is_of_contest(study: Study, kind: str, one: Tried) -> bool:
+    """Whether the plan of today names it."""
+    if kind:
+        return one.setting[1] in (study.contest.ease if kind == "ease" else plan_of(study.dataset, study.model).als)
+    return one.setting in study.contest.settings and one.epochs == study.contest.epochs
+
+
+def gain(one: Tried, start: Tried) -> float | None:
+    """By how much a setting is better than another on the tenths that both were judged on, each at its best epoch."""
+    both = [view for view in one.runs if view in start.runs]
+    return one.with_one_seed().on(both)[0] - start.with_one_seed().on(both)[0] if both else None

@@ -1,11 +1,11 @@
-"""The parts of docs/results.md about LightGCN's speed, each only where its result file exists."""
+"""The parts of docs/speed.md about LightGCN's speed, each only where its result file exists."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from benchmarks.machine import read_result
+from benchmarks.pages.text import table, versions_of
 
 NAMES: Final = {"ml-100k": "MovieLens-100K", "ml-1m": "MovieLens-1M"}
 DEVICES: Final = {"cpu": "on the CPU", "cuda": "on a GPU"}
@@ -41,12 +41,12 @@ def _speed(result: Result, device: str) -> list[str]:
     parts = [
         f"## Speed of LightGCN {DEVICES[device]}",
         f"Device: {result['device']}. Seconds of one epoch without evaluation, median over repeats in one process.",
-        _table(["data", "sampler", "seconds per epoch"], rows),
+        table(["data", "sampler", "seconds per epoch"], rows),
         f"BNS over RNS, of medians; the goal was at most {GOAL:g}: {', '.join(ratios) or 'not measured'}.",
     ]
     if whole or million:
-        parts.append(_table(["what", "measured", "value"], [*whole, *million]))
-    return [*parts, _machine(result["machine"]), *_note(result)]
+        parts.append(table(["what", "measured", "value"], [*whole, *million]))
+    return [*parts, versions_of(result["machine"]), *_note(result)]
 
 
 def _note(result: Result) -> list[str]:
@@ -56,13 +56,3 @@ def _note(result: Result) -> list[str]:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _machine(machine: Result) -> str:
-    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
-    return f"Measured on {machine['processor']}, {machine['cores']} cores, {machine['system']}; {versions}."
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    rule = ["---", *("---:" for _ in head[1:])]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))

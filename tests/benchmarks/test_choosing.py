@@ -264,25 +264,31 @@ def test_no_paper_no_claim_against_it():
     assert "0.4176" in beyond_page.against_paper(runs, study())[0]
 
 
-def test_what_did_not_help_is_told_on_the_tenths_that_both_were_judged_on():
+def test_a_gain_is_over_the_tenths_that_both_settings_were_judged_on():
     start, first = plans.MIDDLE, TENTHS[:1]
     judged_on = lambda views, value, **more: [  # noqa: E731
         entry({10: value}, view=view, **{**start, **more}) for view in views
     ]
     found = [*judged_on(TENTHS, 0.4), *judged_on(first, 0.3, weight=20.0), *judged_on(first, 0.5, candidates=20)]
     found += [entry({10: 0.2}), *judged_on(("blind4",), 0.1, weight=5.0), *judged_on(first, 0.4, hidden=0.25)]
-    text, table = beyond_page.search(beyond_page.Study("ml-100k", "mf", found))
-    assert text.endswith(": the paper's BNS: −0.2000 (1); weight=20.0: −0.1000 (1).")
-    beside = "(not of the contest)"
-    assert f"candidates=20, weight=10.0 {beside} | 1 | 1 | 0.5000 | +0.1000 | 10 (the last) |" in table
-    assert f"candidates=10, weight=10.0 {beside} | 3 | 3 | 0.4000 |  | 10 (the last) |" in table
-    assert f"weight=5.0 {beside} | 1 | 1 | 0.1000 |  | 10 (the last) |" in table
-    assert beside not in "\n".join(beyond_page.search(study()))
+    rows = beyond_page.search(beyond_page.Study("ml-100k", "mf", found))
+    gains = {(row["setting"], row["tenths"]): row["gain"] and round(row["gain"], 4) for row in rows}
+    begun = "prior=learned, likelihood=mixture"
+    assert gains == {
+        (f"{begun}, candidates=10, weight=10.0", 3): "",
+        (f"{begun}, candidates=20, weight=10.0", 1): 0.1,
+        (f"{begun}, candidates=10, weight=10.0, hidden=0.25", 1): 0.0,
+        (f"{begun}, candidates=10, weight=20.0", 1): -0.1,
+        (f"{begun}, candidates=10, weight=5.0", 1): "",
+        ("the paper's BNS", 1): -0.2,
+    }
+    assert [row["of_contest"] for row in rows if row["setting"] != "the paper's BNS"] == [0] * 5
+    assert all(row["of_contest"] for row in beyond_page.search(study()))
 
 
-def test_one_seed_is_never_told_apart_from_ease():
+def test_one_seed_is_never_distinguishable_from_ease():
     solved = ease(value=0.3, views=("last",))[0].record
-    assert beyond_page.Against(([judged(0.4).record], solved)).verdict == "not told apart"
+    assert beyond_page.Against(([judged(0.4).record], solved)).verdict == "not distinguishable"
     for value, verdict in ((0.4, "above"), (0.2, "below")):
         own = [judged(value, seed=seed).record for seed in range(2)]
         assert beyond_page.Against((own, solved)).verdict == verdict
