@@ -56,10 +56,10 @@ def test_the_parts_of_a_folder_come_together(tmp_path):
     assert data.name == "both"
 
 
-def test_ratings_make_no_sense_here(tmp_path):
+def test_min_rating_is_refused(tmp_path):
     path = tmp_path / "train.txt"
     path.write_text("0 1 2\n")
-    with pytest.raises(InputError, match="min_rating: a file of adjacency lists has no use for it"):
+    with pytest.raises(InputError, match="has no effect on a file of adjacency lists"):
         load(path, format="adjacency", min_rating=3)
 
 
@@ -70,7 +70,7 @@ def test_a_line_that_is_no_utf8_is_named(tmp_path):
         load(path, format="adjacency")
 
 
-def test_lists_without_items_hold_nothing(tmp_path):
+def test_lists_without_items_are_an_error(tmp_path):
     path = tmp_path / "train.txt"
     path.write_text("0\n1\n")
     with pytest.raises(DataError, match="no interactions"):

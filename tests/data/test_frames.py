@@ -60,17 +60,17 @@ def test_a_rating_that_is_no_number_is_named_by_its_row():
         load(pl.DataFrame({"user": [1, 2], "item": [1, 2], "rating": ["5", "good"]}), min_rating=2)
 
 
-def test_a_time_that_is_none_is_named_by_its_row():
+def test_an_invalid_time_is_named_by_its_row():
     with pytest.raises(DataError, match="row 2: time 'soon' is neither"):
         load(pl.DataFrame({"user": [1, 2], "item": [1, 2], "time": ["5", "soon"]}))
 
 
 def test_unknown_columns_are_listed():
-    with pytest.raises(DataError, match="the frame: no column is known as the item among 'user', 'thing'"):
+    with pytest.raises(DataError, match="the frame: no item column was recognized among 'user', 'thing'"):
         load(pl.DataFrame({"user": [1], "thing": [2]}))
 
 
-def test_of_several_rows_of_a_user_the_first_value_that_is_there_counts():
+def test_of_several_rows_of_a_user_the_first_value_counts():
     rows = {"user": ["a", "a", "a", "b", "b", "c"], "item": [1, 2, 3, 1, 2, 1]}
     frame = pl.DataFrame(
         {**rows, "team": [None, "x", "x", "y", "z", None], "age": [np.nan, None, 3.0, 4.0, 5.0, np.nan]}
@@ -85,7 +85,7 @@ def test_user_columns_come_from_frames_too():
     assert load(frame, user_columns=["job"]).user_columns["job"].tolist() == ["writer", None]
 
 
-def test_an_empty_frame_holds_nothing():
+def test_an_empty_frame_is_an_error():
     with pytest.raises(DataError, match="no rows"):
         load(pl.DataFrame({"user": [], "item": []}))
 
@@ -106,7 +106,7 @@ def test_stored_zeros_are_no_interactions():
     assert pairs(load(matrix)) == [(0, 0)]
 
 
-def test_a_matrix_without_values_holds_nothing():
+def test_a_matrix_without_values_is_an_error():
     with pytest.raises(DataError, match="matrix: no interactions"):
         load(sparse.csr_array((3, 3)))
 
@@ -116,7 +116,7 @@ def test_two_columns_of_one_name_are_refused():
         load(pd.DataFrame([[1, 2, 3]], columns=["user", "item", "item"]))
 
 
-def test_anything_else_is_refused_with_what_would_do():
+def test_anything_else_is_refused_with_what_is_accepted():
     with pytest.raises(InputError, match=r"source must be a built-in name, a path, a frame .* got int"):
         load(3)
 

@@ -18,7 +18,7 @@ def kuairec(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_videos_nobody_liked_are_in_the_catalogue(kuairec):
+def test_videos_without_positives_are_in_the_catalogue(kuairec):
     data = load(kuairec)
     assert data.item_ids.tolist() == [137, 154, 103]
     assert data.popularity.tolist() == [2, 1, 0]
@@ -36,7 +36,7 @@ def test_the_truth_of_a_part_is_that_of_the_whole(kuairec):
     assert part.truth.likes(np.array([0]), np.array([1])).tolist() == [True]
 
 
-def test_the_authors_own_file_gives_the_same(kuairec, tmp_path):
+def test_the_original_file_gives_the_same(kuairec, tmp_path):
     original = tmp_path / "original"
     original.mkdir()
     rows = ["14,103,0.5,", "14,137,2.1,1", "14,154,7,2", "19,103,2,3", "19,137,2.01,4", "19,154,0,5"]

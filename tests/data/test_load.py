@@ -18,7 +18,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_argument_goes_before_the_variable_and_the_variable_before_the_home(monkeypatch, tmp_path):
+def test_the_argument_overrides_the_variable_and_the_variable_the_home(monkeypatch, tmp_path):
     monkeypatch.delenv("BAYESNEG_DATA", raising=False)
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -46,7 +46,7 @@ def test_an_absent_dataset_says_how_to_get_it(tmp_path):
 
 
 @pytest.mark.parametrize("source", ["ml-100", "no/such.csv", Path("no/such.csv"), "x" * 5000])
-def test_what_is_neither_a_file_nor_built_in_is_said_to_be_neither(source):
+def test_an_unknown_source_lists_the_built_in_datasets(source):
     with pytest.raises(DataError) as caught:
         load(source)
     assert str(source) in str(caught.value)
@@ -54,7 +54,7 @@ def test_what_is_neither_a_file_nor_built_in_is_said_to_be_neither(source):
 
 
 def test_a_folder_of_unknown_layout_is_refused(tmp_path):
-    with pytest.raises(DataError, match="no layout is known for this folder"):
+    with pytest.raises(DataError, match="the layout of this folder is unknown"):
         load(tmp_path)
 
 
@@ -87,7 +87,7 @@ def test_an_option_out_of_range_is_named(tmp_path, options, message):
         load(path, **options)
 
 
-def test_a_tab_may_be_typed_as_on_the_command_line(tmp_path):
+def test_a_backslash_t_is_a_tab(tmp_path):
     path = tmp_path / "shop.txt"
     path.write_text("user\titem\n1\ta b\n")
     assert load(path, separator="\\t").item_ids.tolist() == ["a b"]

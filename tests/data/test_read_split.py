@@ -58,7 +58,7 @@ def test_a_pair_in_both_parts_is_an_error_unless_dropped(files):
         read_split(train, test, overlap="drop")
 
 
-def test_a_user_file_tells_about_the_users_of_both_parts(files, tmp_path):
+def test_a_user_file_has_features_of_the_users_of_both_parts(files, tmp_path):
     about = tmp_path / "users.csv"
     about.write_text('user,age,occupation\n7,30,writer\n5,20,"vice, police"\n99,1,none\n')
     split = read_split(*files, user_file=about)

@@ -68,7 +68,7 @@ def test_a_share_of_everything_is_an_exact_rounded_count(by):
     assert (len(parts.train), len(parts.test), len(parts.validation)) == (2880, 800, 320)
 
 
-def test_a_hundred_thousand_interactions_at_a_fifth_are_eighty_and_twenty_thousand():
+def test_a_fifth_of_100_000_interactions_is_20_000():
     parts = split(random_data(n=100_000, n_users=500, n_items=900))
     assert (len(parts.train), len(parts.test), parts.validation) == (80_000, 20_000, None)
 
@@ -143,7 +143,7 @@ def test_time_splits_never_leak_the_future(times):
     assert parts.validation.times.max() <= parts.test.times.min()
 
 
-def test_leave_last_out_never_leaks_a_users_own_future():
+def test_leave_last_out_never_leaks_a_users_future():
     parts = split(random_data(), by="last", test=3, validation=2)
     for user in range(parts.train.n_users):
         train, validation, test = (
@@ -179,7 +179,7 @@ def test_validation_of_a_given_split_leaves_its_test_part_alone():
     assert carved.how == "given; by=interaction validation=0.1 seed=2"
 
 
-def test_validation_follows_its_own_seed():
+def test_validation_has_a_seed():
     parts = split(random_data(), seed=0)
     first, again, other = (carve_validation(parts, 0.1, seed=seed).validation for seed in (1, 1, 2))
     assert same(first, again)
@@ -230,7 +230,7 @@ def test_leave_last_out_takes_only_shares_and_whole_counts(count):
 
 
 @pytest.mark.parametrize("share", [-0.1, 1, None, "0.1", float("nan")])
-def test_a_wrong_validation_share_is_refused_by_its_own_name(share):
+def test_a_wrong_validation_share_is_refused_by_name(share):
     with pytest.raises(InputError, match=r"validation must be a share"):
         split(random_data(), validation=share)
 

@@ -58,7 +58,7 @@ def test_every_observed_pair_is_liked_in_truth(data, world):
     assert world.likes(data.users, data.indices).all()
 
 
-def test_likes_come_true_as_often_as_preferred(liked, chances):
+def test_likes_have_the_frequency_of_the_preference(liked, chances):
     """In each tenth of the preferences the number of likes is within 4 standard deviations of its mean."""
     edges = np.quantile(chances, np.linspace(0, 1, 11)[1:-1])
     tenth = np.digitize(chances, edges).ravel()
@@ -92,7 +92,7 @@ def test_likes_and_preference_broadcast(world, liked, chances):
 
 
 @pytest.mark.parametrize(("user", "item", "noun"), [(943, 0, "users"), (0, 1682, "items"), (-1, 0, "users")])
-def test_numbers_outside_the_world_are_refused(world, user, item, noun):
+def test_users_and_items_out_of_range_are_refused(world, user, item, noun):
     with pytest.raises(InputError, match=f"{noun} must be numbers from 0 to"):
         world.likes(np.array([0, user]), np.array([0, item]))
 
@@ -139,7 +139,7 @@ def test_without_skew_every_item_is_exposed_alike():
     np.testing.assert_allclose(flat.exposure, 1 / 90)
 
 
-def test_what_the_group_likes_tells_what_a_member_likes(data, world, chances):
+def test_preferences_of_a_group_predict_those_of_a_member(data, world, chances):
     """Centred preferences agree within groups, and do not once groups carry no taste."""
     assert within_group_agreement(world, chances) > 0.2
     free = synthetic(300, 400, group_share=0.0).truth

@@ -49,7 +49,7 @@ def test_common_column_names_are_known(table, header):
     assert pairs(load(table(f"{header}\n1,2\n"))) == [(1, 2)]
 
 
-def test_columns_are_found_wherever_they_stand(table):
+def test_columns_are_found_at_any_position(table):
     data = load(table("timestamp,movieId,rating,userId\n99,2,5,1\n"))
     assert pairs(data) == [(1, 2)]
     assert data.times.tolist() == [99]
@@ -61,7 +61,7 @@ def test_a_first_line_of_data_is_no_header(table):
     assert data.times.tolist() == [881250949, 891717742]
 
 
-def test_words_without_a_header_are_read_when_told(table):
+def test_a_table_of_text_without_a_header_is_read_with_header_false(table):
     assert pairs(load(table("ann,apple\nbob,pear\n"), header=False)) == [("ann", "apple"), ("bob", "pear")]
 
 
@@ -124,12 +124,12 @@ def test_user_columns_are_kept_when_asked_for(table):
     assert load(path).user_columns == {}
 
 
-def test_bom_crlf_quotes_and_blank_lines_do_no_harm(table):
+def test_bom_crlf_quotes_and_blank_lines_are_accepted(table):
     data = load(table(b'\xef\xbb\xbfuser,item\r\n1,"a,b"\r\n\r\n2,c\r\n   \r\n\r\n'))
     assert pairs(data) == [(1, "a,b"), (2, "c")]
 
 
-def test_blank_lines_before_the_header_do_no_harm(table):
+def test_blank_lines_before_the_header_are_accepted(table):
     assert pairs(load(table("\n\nuser,item\n1,2\n"))) == [(1, 2)]
 
 
@@ -172,8 +172,8 @@ def test_ratings_may_be_empty_when_they_are_not_used(table):
         ("", "the file is empty"),
         ("\n \n", "the file is empty"),
         ("user,item\n", "no interactions; every row needs a user and an item"),
-        ("who,what\n1,2\n", "no column is known as the user among 'who', 'what'; name it with user_column"),
-        ("user,what\n1,2\n", "no column is known as the item among 'user', 'what'; name it with item_column"),
+        ("who,what\n1,2\n", "no user column was recognized among 'who', 'what'; name it with user_column"),
+        ("user,what\n1,2\n", "no item column was recognized among 'user', 'what'; name it with item_column"),
         (b"\x1f\x8b\x08abc", "compressed"),
         ("user,item\r1,2\r", "lines end with \\r alone"),
         ("user item rating time more\n1 2 3 4 5\n1 2\n", "line 3: too few fields"),
@@ -199,7 +199,7 @@ def test_an_empty_rating_is_an_error_when_ratings_decide(table):
         load(table("user,item,rating\n1,2,3\n4,5,\n"), min_rating=2)
 
 
-def test_nothing_left_says_what_to_lower(table):
+def test_no_rating_above_min_rating_is_an_error_with_the_way_out(table):
     with pytest.raises(DataError, match="no interactions are left, all 2 ratings are below min_rating; lower it"):
         load(table("user,item,rating\n1,2,3\n4,5,1\n"), min_rating=4)
 
@@ -257,14 +257,14 @@ def test_a_blank_line_after_the_header_is_no_row(tmp_path):
     assert len(load(path)) == 2
 
 
-def test_a_fault_after_such_blank_lines_names_its_own_line(tmp_path):
+def test_a_fault_after_blank_lines_names_its_line(tmp_path):
     path = tmp_path / "gap.csv"
     path.write_text("user,item\n\nu2,i2\n,i1\n")
     with pytest.raises(DataError, match="line 4"):
         load(path)
 
 
-def test_utf_16_is_told_from_a_missing_column(tmp_path):
+def test_utf_16_is_not_reported_as_a_missing_column(tmp_path):
     path = tmp_path / "wide.csv"
     path.write_bytes("user,item\na,b\n".encode("utf-16"))
     with pytest.raises(DataError, match="not UTF-8"):

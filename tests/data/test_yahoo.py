@@ -61,7 +61,7 @@ def test_users_that_are_no_numbers_are_an_error(yahoo):
         load(folder)
 
 
-def test_its_absence_says_who_owns_it_and_where_it_goes(tmp_path):
+def test_a_missing_dataset_names_its_owner_and_folder(tmp_path):
     with pytest.raises(DataError) as caught:
         load("yahoo-r3", data_dir=tmp_path)
     assert str(tmp_path / "yahoo-r3") in str(caught.value)

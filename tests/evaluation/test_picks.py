@@ -29,7 +29,7 @@ def test_cohorts_hold_a_third_of_the_interactions_each():
     assert popularity[cohorts == 1].min() >= popularity[cohorts == 2].max()
 
 
-def test_an_item_that_nobody_chose_is_tail():
+def test_an_item_without_interactions_is_tail():
     assert cohort_of(np.array([5, 0, 0])).tolist() == [0, 2, 2]
     assert cohort_of(np.array([0, 0])).tolist() == [2, 2]
 

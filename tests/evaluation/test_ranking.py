@@ -274,7 +274,7 @@ def test_equal_scores_rank_by_item_number():
     assert scores.tolist() == [[2, 2, 2, 1]]
 
 
-def test_a_score_that_is_not_a_number_ranks_with_minus_infinity():
+def test_a_score_that_is_nan_ranks_with_minus_infinity():
     table = [[np.nan, -np.inf, 0, np.nan, np.inf]]
     items, scores = recommend(TableScorer(table), interactions([[]], 5), np.array([0]), 5)
     assert items.tolist() == [[4, 2, 0, 1, 3]]
@@ -383,7 +383,7 @@ def test_wrong_options_are_named(larger, options, message):
         evaluate(TableScorer(table), split, **options)
 
 
-def test_auc_alone_does_not_mind_k():
+def test_auc_alone_ignores_k():
     assert evaluate(TableScorer([[1, 0]]), split_of([[]], [[0]], 2), metrics="auc").mean == {"auc": 1.0}
 
 

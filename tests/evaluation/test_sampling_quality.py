@@ -87,7 +87,7 @@ def test_tnr_and_inf_by_hand():
     assert result["skipped"] == 0
 
 
-def test_truth_knows_more_false_negatives_than_the_held_out_part():
+def test_truth_has_more_false_negatives_than_the_held_out_part():
     quality = SamplingQuality(make_split(TRAIN, TEST, TableTruth(LIKES)))
     quality.add(sampled([0, 0, 1, 0], [1, 2, 2, 3], [0.5, 0.25, 0.125, 1.0]))
     result = quality.result()
@@ -111,7 +111,7 @@ def test_validation_items_are_false_negatives_too():
     assert quality.result()["tnr"] == pytest.approx(1 / 3)
 
 
-def test_without_truth_nothing_is_said_about_it():
+def test_without_truth_there_is_no_true_rate():
     result = SamplingQuality(make_split(TRAIN, TEST)).result()
     assert set(result) == {"tnr", "inf", "tnr_uniform", "skipped"}
 
@@ -182,7 +182,7 @@ def test_sampled_expectation_agrees_with_the_exact_one(dense, monkeypatch):
     assert values[0] == pytest.approx(exact, abs=4 * 0.5 / math.sqrt(100_000))
 
 
-def test_truth_is_asked_in_chunks(dense, monkeypatch):
+def test_truth_is_computed_in_chunks(dense, monkeypatch):
     train, test, likes = dense
     exact = SamplingQuality(make_split(train, test, TableTruth(likes))).result()["tnr_uniform_true"]
     monkeypatch.setattr(sampling_quality, "PAIRS_AT_ONCE", 130)
@@ -193,7 +193,7 @@ def test_truth_is_asked_in_chunks(dense, monkeypatch):
 
 
 @pytest.mark.parametrize("most_pairs", [0, 10**6])
-def test_nothing_is_expected_where_nobody_has_a_negative(most_pairs, monkeypatch):
+def test_without_negatives_there_is_no_expectation(most_pairs, monkeypatch):
     monkeypatch.setattr(sampling_quality, "MOST_PAIRS", most_pairs)
     full = np.ones((2, 3), dtype=bool)
     quality = SamplingQuality(make_split(full, ~full, TableTruth(full)))

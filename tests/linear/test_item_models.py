@@ -52,7 +52,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_scores_are_the_sums_of_what_the_formula_says(train, name):
+def test_scores_agree_with_the_formula(train, name):
     model, plain = (build(given) for build, given in zip(MODELS[name], (train, chosen(train)), strict=True))
     expected = chosen(train) @ plain
     unseen = chosen(train) == 0
@@ -74,7 +74,7 @@ def test_pairs_are_entries_of_the_rows(train, name):
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("wrong", [-1, 10**7])
-def test_users_and_items_that_are_not_there_are_refused(train, name, wrong):
+def test_users_and_items_out_of_range_are_refused(train, name, wrong):
     model, good, bad = MODELS[name][0](train), np.zeros(2, dtype=np.int64), np.array([0, wrong])
     with pytest.raises(InputError, match=f"users must be numbers from 0 to 49, got {wrong}"):
         model.rows(train, bad)
@@ -85,7 +85,7 @@ def test_users_and_items_that_are_not_there_are_refused(train, name, wrong):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_survives_its_arrays(train, name):
+def test_a_model_is_restored_from_its_arrays(train, name):
     model = MODELS[name][0](train)
     again = item_model_of(model.kind, model.arrays())
     users = np.arange(train.n_users)
@@ -102,7 +102,7 @@ def test_low_rank_nears_the_exact_model_as_the_rank_grows(train):
     assert errors[0] > errors[1] > errors[2]
 
 
-def test_low_rank_is_the_same_whatever_the_users_at_a_time(train, monkeypatch):
+def test_low_rank_is_the_same_for_any_block_of_users(train, monkeypatch):
     whole = low_rank_ease(train, l2=3.0, rank=8).rows(train, np.arange(50))
     monkeypatch.setattr("bayesneg.linear.ease.USERS", 7)
     np.testing.assert_allclose(low_rank_ease(train, l2=3.0, rank=8).rows(train, np.arange(50)), whole, atol=1e-5)
@@ -114,7 +114,7 @@ def test_a_large_catalogue_gets_a_model_of_low_rank():
     assert ease(interactions([[0, 5], [0, 7]], 9), l2=1.0).kind == "dense"
 
 
-def test_a_form_that_is_asked_for_is_taken(train, monkeypatch):
+def test_the_form_can_be_set(train, monkeypatch):
     assert ease(train, l2=3.0, form="low-rank").kind == "low-rank"
     monkeypatch.setattr("bayesneg.linear.ease.DENSE_ITEMS", 10)
     assert ease(train, l2=3.0).kind == "low-rank"
@@ -129,7 +129,7 @@ def test_mirrored_blocks_are_the_whole(train, monkeypatch):
     np.testing.assert_array_equal(dense_ease(train, l2=3.0).weights, whole.weights)
 
 
-def test_a_gpu_without_room_leaves_it_to_the_cpu(train, monkeypatch):
+def test_the_cpu_solves_what_does_not_fit_on_the_gpu(train, monkeypatch):
     torch = pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
     asked = []
 
@@ -153,7 +153,7 @@ def test_a_gpu_solves_the_same(train, monkeypatch):
     np.testing.assert_allclose(dense_ease(train, l2=3.0).weights, exact, atol=1e-5)
 
 
-def test_neighbours_are_the_same_whatever_the_block(train, monkeypatch):
+def test_neighbours_are_the_same_for_any_block(train, monkeypatch):
     whole = item_neighbours(train, neighbours=4, shrink=1.0)
     monkeypatch.setattr("bayesneg.linear.neighbours.AT_ONCE", 100)
     parts = item_neighbours(train, neighbours=4, shrink=1.0)

@@ -13,13 +13,13 @@ from typing import Final
 from bayesneg.errors import DataError, InputError
 
 TIMEOUT: Final = 10.0  # seconds without a byte from the server
-Progress = Callable[[int, int | None], None]  # bytes so far, and in all where the server says so
+Progress = Callable[[int, int | None], None]  # bytes so far, and in total if known
 
 _GROUPLENS_TERMS = (
     "{name} belongs to GroupLens Research, University of Minnesota. It is free for research: cite Harper and Konstan, "
     '"The MovieLens Datasets: History and Context", ACM TiiS 5(4), 2015, in what you publish with it. Do not pass the '
     "data on, do not use it to earn money without asking GroupLens first, and do not suggest that GroupLens or the "
-    "university stands behind your work. They promise nothing about its correctness. The README beside the data has "
+    "university endorses your work. They promise nothing about its correctness. The README beside the data has "
     "the full conditions."
 )
 
@@ -100,7 +100,7 @@ BUILT_IN = {
 
 
 def data_folder(data_dir: str | Path | None = None) -> Path:
-    """Where built-in datasets live: ``data_dir``, else BAYESNEG_DATA, else the user's own data folder."""
+    """The folder of built-in datasets: ``data_dir``, else BAYESNEG_DATA, else the user's data folder."""
     if data_dir is not None:
         return Path(data_dir).expanduser()
     if os.environ.get("BAYESNEG_DATA"):
@@ -116,7 +116,7 @@ def where(name: str, *, data_dir: str | Path | None = None) -> Path | None:
 
 
 def found(name: str, *, data_dir: str | Path | None = None) -> Path:
-    """The folder of a built-in dataset; if it is absent, the error says how to get it."""
+    """The folder of a built-in dataset; if it is missing, the error names the way to get it."""
     folder = where(name, data_dir=data_dir)
     if folder is None:
         dataset = built_in(name)

@@ -103,7 +103,7 @@ def _built_in(source: str, how: ReadOptions, data_dir: str | Path | None, name: 
 
 
 def _from_folder(folder: Path, how: ReadOptions, name: str) -> Interactions:
-    """The layout is told from the files that are there."""
+    """The layout is recognized by the files in the folder."""
     if is_yahoo_folder(folder):
         how.refuse_all_but("min_rating", source="a Yahoo!-R3 folder")
         return read_yahoo(folder, min_rating=how.min_rating).interactions(name=name)
@@ -118,7 +118,7 @@ def _from_folder(folder: Path, how: ReadOptions, name: str) -> Interactions:
         pairs = read_movielens(folder, user_columns=how.user_columns, min_rating=how.min_rating)
         return pairs.interactions(name=name)
     raise DataError(
-        f"{folder}: no layout is known for this folder; it should hold u.data, ratings.dat, ratings.csv, one .inter "
+        f"{folder}: the layout of this folder is unknown; it should hold u.data, ratings.dat, ratings.csv, one .inter "
         "file, train.txt and test.txt, or the files of Yahoo!-R3 or KuaiRec; or give one file of it"
     )
 

@@ -1,4 +1,4 @@
-"""How to read a source, and the reader that each file or frame needs."""
+"""The options of reading, and the choice of a reader for a file or frame."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ReadOptions:
             )
 
     def refuse_all_but(self, *allowed: str, source: str) -> None:
-        """An option that would have no effect is a mistake, and said so."""
+        """Raise for an option that has no effect on this source."""
         given = {
             "user_column": self.columns.user,
             "item_column": self.columns.item,
@@ -57,7 +57,7 @@ class ReadOptions:
         }
         for option, value in given.items():
             if value is not None and option not in allowed:
-                raise InputError(f"{option}: {source} has no use for it, got {value!r}; leave it out")
+                raise InputError(f"{option}={value!r} has no effect on {source}; leave it out")
 
 
 def read_options(

@@ -1,6 +1,6 @@
 """Train, test and, where asked for, validation parts of one dataset.
 
-Four rules say which interactions are held out; all give exact counts, and the same parts for the same seed:
+Four rules select the held-out interactions; all give exact counts, and the same parts for the same seed:
 
 - ``interaction``: a random share of all interactions (the paper's);
 - ``user``: a random share of each user's interactions;

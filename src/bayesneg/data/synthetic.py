@@ -68,23 +68,23 @@ class SyntheticWorld:
         return len(self.item_offsets)
 
     @property
-    def taste(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def parameters(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The four arrays that :mod:`bayesneg.data.synthetic_kernels` takes."""
         return self.user_vectors, self.item_vectors, self.user_offsets, self.item_offsets
 
     def preference(self, users: np.ndarray | int, items: np.ndarray | int) -> np.ndarray:
         """P(likes) of each pair; ``users`` and ``items`` broadcast."""
-        from bayesneg.data.synthetic_kernels import tastes
+        from bayesneg.data.synthetic_kernels import preferences
 
         flat_users, flat_items, shape = self._pairs(users, items)
-        return tastes(flat_users, flat_items, *self.taste).reshape(shape)
+        return preferences(flat_users, flat_items, *self.parameters).reshape(shape)
 
     def likes(self, users: np.ndarray | int, items: np.ndarray | int) -> np.ndarray:
         """Whether the user likes the item, drawn once per pair; ``users`` and ``items`` broadcast."""
-        from bayesneg.data.synthetic_kernels import likings
+        from bayesneg.data.synthetic_kernels import likes
 
         flat_users, flat_items, shape = self._pairs(users, items)
-        return likings(flat_users, flat_items, *self.taste, np.uint64(self.key)).reshape(shape)
+        return likes(flat_users, flat_items, *self.parameters, np.uint64(self.key)).reshape(shape)
 
     def _pairs(
         self, users: np.ndarray | int, items: np.ndarray | int
@@ -248,7 +248,7 @@ def _observed(
         targets = np.minimum(np.ceil(slack * wanted * world.activity).astype(np.int64) + 1, world.n_items)
         cdf = np.cumsum(world.exposure)
         items, looks, found, shown = watch(
-            targets, LOOKS * targets + 1000, cdf, *world.taste, np.uint64(world.key), exposure_key
+            targets, LOOKS * targets + 1000, cdf, *world.parameters, np.uint64(world.key), exposure_key
         )
         if found.sum() >= wanted:
             break

@@ -1,10 +1,10 @@
-"""Generated worlds, compiled: the taste of any pair, and users who look at items until they have enough.
+"""Synthetic data (numba): the preference of any pair, and users who look at items until they like enough of them.
 
-Nothing users × items is stored: whether a user likes an item is a coin tossed by a hash of (key, user, item),
-so that it can be tossed again at any time, in any order, with the same outcome. The hash is the finalizer of
+Nothing users × items is stored: whether a user likes an item follows from a hash of (key, user, item),
+so that it can be computed at any time, in any order, with the same result. The hash is the finalizer of
 SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 
-Every function takes a world's taste as four arrays: user_vectors (n_users, dim), item_vectors (n_items, dim),
+Every function takes a world's preferences as four arrays: user_vectors (n_users, dim), item_vectors (n_items, dim),
 user_offsets (n_users,), item_offsets (n_items,).
 """
 
@@ -30,14 +30,14 @@ def mixed(bits: np.uint64) -> np.uint64:
 
 
 @njit(cache=True, nogil=True)
-def toss(key: np.uint64, first: int, second: int) -> float:
+def uniform(key: np.uint64, first: int, second: int) -> float:
     """The uniform number in [0, 1) that belongs to (key, first, second)."""
     row = mixed(key + GOLDEN * (np.uint64(first) + np.uint64(1)))
     return (mixed(row + GOLDEN * (np.uint64(second) + np.uint64(1))) >> TO_53_BITS) * UNIT
 
 
 @njit(cache=True, nogil=True)
-def taste(
+def preference(
     user: int,
     item: int,
     user_vectors: np.ndarray,
@@ -53,7 +53,7 @@ def taste(
 
 
 @njit(cache=True, nogil=True)
-def tastes(
+def preferences(
     users: np.ndarray,
     items: np.ndarray,
     user_vectors: np.ndarray,
@@ -61,15 +61,15 @@ def tastes(
     user_offsets: np.ndarray,
     item_offsets: np.ndarray,
 ) -> np.ndarray:
-    """:func:`taste` of each pair: users (n,), items (n,) → probabilities (n,)."""
+    """:func:`preference` of each pair: users (n,), items (n,) → probabilities (n,)."""
     out = np.empty(len(users), dtype=np.float64)
     for n in range(len(users)):
-        out[n] = taste(users[n], items[n], user_vectors, item_vectors, user_offsets, item_offsets)
+        out[n] = preference(users[n], items[n], user_vectors, item_vectors, user_offsets, item_offsets)
     return out
 
 
 @njit(cache=True, nogil=True)
-def likings(
+def likes(
     users: np.ndarray,
     items: np.ndarray,
     user_vectors: np.ndarray,
@@ -78,11 +78,11 @@ def likings(
     item_offsets: np.ndarray,
     key: np.uint64,
 ) -> np.ndarray:
-    """Whether each pair's coin fell on "likes": users (n,), items (n,) → bool (n,)."""
+    """Whether the user likes the item: users (n,), items (n,) → bool (n,)."""
     out = np.empty(len(users), dtype=np.bool_)
     for n in range(len(users)):
-        chance = taste(users[n], items[n], user_vectors, item_vectors, user_offsets, item_offsets)
-        out[n] = toss(key, users[n], items[n]) < chance
+        chance = preference(users[n], items[n], user_vectors, item_vectors, user_offsets, item_offsets)
+        out[n] = uniform(key, users[n], items[n]) < chance
     return out
 
 
@@ -113,14 +113,14 @@ def watch(
     start = 0
     for user in range(n_users):
         while found[user] < targets[user] and shown[user] < limits[user]:
-            spot = toss(exposure_key, user, shown[user]) * exposure_cdf[-1]
+            spot = uniform(exposure_key, user, shown[user]) * exposure_cdf[-1]
             item = min(np.searchsorted(exposure_cdf, spot, side="right"), n_items - 1)
             shown[user] += 1
             if last_shown_to[item] == user:
                 continue
             last_shown_to[item] = user
-            chance = taste(user, item, user_vectors, item_vectors, user_offsets, item_offsets)
-            if toss(key, user, item) < chance:
+            chance = preference(user, item, user_vectors, item_vectors, user_offsets, item_offsets)
+            if uniform(key, user, item) < chance:
                 items[start + found[user]] = item
                 looks[start + found[user]] = shown[user]
                 found[user] += 1

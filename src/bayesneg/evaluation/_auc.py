@@ -1,7 +1,7 @@
 """Counts of correctly ordered pairs of a test item and a negative, which the AUC is computed from (numba).
 
-Scores fall into bins that never fall as the score rises. A table says for each bin how many test items lie in higher
-ones, so that a negative costs one look-up; only negatives in the bin of a test item are compared with each test score.
+Scores are assigned to linear bins. A table has for each bin the number of test items in higher bins, so that a negative
+costs one look-up; only negatives in the bin of a test item are compared with each test score.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bayesneg.evaluation._topk import LOWEST, copy_scores, count_reaching
 from bayesneg.kernels.numba.compiling import DIGEST, entry_point, kernel
 
 BINS_PER_TEST = 16
-UNDECIDED = -1  # in the table: a test item lies in this bin
+UNDECIDED = -1  # in the table: there is a test item in this bin
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Head, middle and tail: the catalogue cut by how much of all that is chosen falls on its most popular items."""
+"""Head, middle and tail items by popularity."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ COHORTS: Final = ("head", "middle", "tail")
 def cohort_of(popularity: np.ndarray) -> np.ndarray:
     """The cohort of each item, (n_items,): 0 head, 1 middle, 2 tail, each with about a third of all interactions.
 
-    Items by falling popularity (the lower number first on ties): the head are those before which less than a third of
-    the interactions lie, the middle those before which less than two thirds do. An item nobody chose is tail.
+    Items are sorted by descending popularity, ties by item number. An item is head if less than a third of all
+    interactions are on items before it, middle if less than two thirds are, and tail otherwise or without interactions.
 
     >>> cohort_of(np.array([1, 4, 2, 1, 0, 1]))
     array([2, 0, 1, 2, 2, 2])

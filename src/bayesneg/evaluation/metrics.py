@@ -12,7 +12,7 @@ import numpy as np
 
 
 def precision(hits: np.ndarray) -> np.ndarray:
-    """The share of the list that hits: Σ_r hit_r / k, also where fewer than k items could be listed.
+    """The share of the top k that are test items: Σ_r hit_r / k.
 
     >>> float(precision(np.array([[True, False, True, False]]))[0])  # 2 of 4
     0.5
@@ -21,7 +21,7 @@ def precision(hits: np.ndarray) -> np.ndarray:
 
 
 def recall(hits: np.ndarray, n_tests: np.ndarray) -> np.ndarray:
-    """The share of the test items that are listed: Σ_r hit_r / t.
+    """The share of the test items in the top k: Σ_r hit_r / t.
 
     >>> round(float(recall(np.array([[True, False, True, False]]), np.array([3]))[0]), 4)  # 2 of 3
     0.6667
@@ -30,10 +30,10 @@ def recall(hits: np.ndarray, n_tests: np.ndarray) -> np.ndarray:
 
 
 def ndcg(hits: np.ndarray, n_tests: np.ndarray) -> np.ndarray:
-    """Hits discounted by rank, over the same sum of the best possible list.
+    """Normalized discounted cumulative gain: DCG over that of the ideal ranking.
 
     Σ_r hit_r / log₂(r+1) ÷ Σ_{r ≤ min(k, t)} 1 / log₂(r+1).
-    By hand: (1 + 0 + 1/2) / (1 + 0.6309 + 0.5) = 1.5 / 2.1309.
+    Example: (1 + 0 + 1/2) / (1 + 0.6309 + 0.5) = 1.5 / 2.1309.
 
     >>> round(float(ndcg(np.array([[True, False, True, False]]), np.array([3]))[0]), 4)
     0.7039
@@ -45,7 +45,7 @@ def ndcg(hits: np.ndarray, n_tests: np.ndarray) -> np.ndarray:
 
 
 def hit(hits: np.ndarray) -> np.ndarray:
-    """1 where anything hits: max_r hit_r; its mean over users is the hit rate.
+    """1 if a test item is in the top k: max_r hit_r; its mean over users is the hit rate.
 
     >>> float(hit(np.array([[True, False, True, False]]))[0])
     1.0
@@ -54,7 +54,7 @@ def hit(hits: np.ndarray) -> np.ndarray:
 
 
 def mrr(hits: np.ndarray) -> np.ndarray:
-    """The reciprocal rank of the first hit: 1 / min{r: hit_r = 1}, and 0 where nothing in the list hits.
+    """The reciprocal rank of the first hit: 1 / min{r: hit_r = 1}, and 0 without a hit.
 
     >>> float(mrr(np.array([[False, False, False, True]]))[0])  # rank 4
     0.25
@@ -64,38 +64,38 @@ def mrr(hits: np.ndarray) -> np.ndarray:
 
 
 def average_precision(hits: np.ndarray, n_tests: np.ndarray) -> np.ndarray:
-    """The precision at each hit, over the most hits possible; its mean over users is the MAP.
+    """Average precision: the precision at each hit over the most hits possible; its mean over users is the MAP.
 
-    Σ_r hit_r · (hits up to r) / r ÷ min(k, t). By hand: (1/1 + 2/3) / 3.
+    Σ_r hit_r · (hits up to r) / r ÷ min(k, t). Example: (1/1 + 2/3) / 3.
 
     >>> round(float(average_precision(np.array([[True, False, True, False]]), np.array([3]))[0]), 4)
     0.5556
     """
     found, total = np.zeros(len(hits)), np.zeros(len(hits))
-    for rank, hit_here in enumerate(hits.T, start=1):  # not cumulated along the lists, which lie rank by rank
+    for rank, hit_here in enumerate(hits.T, start=1):  # rank by rank, as the memory is laid out
         found += hit_here
         total += hit_here * (found / rank)
     return total / _listable(hits, n_tests)
 
 
-def auc(wins: np.ndarray, n_tests: np.ndarray, n_negatives: np.ndarray) -> np.ndarray:
-    """The share of (test item, negative) pairs in the right order, ties half: wins / (t · n_negatives).
+def auc(ordered: np.ndarray, n_tests: np.ndarray, n_negatives: np.ndarray) -> np.ndarray:
+    """The share of correctly ordered (test item, negative) pairs, ties one half: ordered / (t · n_negatives).
 
-    ``wins`` (U,) counts these pairs; a user without negatives has no pair to order and gets nan.
-    By hand, for two test items that beat 9 and 6 of 10 negatives: 15 / 20.
+    ``ordered`` (U,) counts these pairs; the AUC of a user without negatives is NaN.
+    Example: two test items that score above 9 and 6 of 10 negatives give 15 / 20.
 
     >>> float(auc(np.array([15.0]), np.array([2]), np.array([10]))[0])
     0.75
     """
     pairs = n_tests * n_negatives
-    return np.divide(wins, pairs, out=np.full(len(wins), np.nan), where=pairs > 0)
+    return np.divide(ordered, pairs, out=np.full(len(ordered), np.nan), where=pairs > 0)
 
 
 def popularity(items: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The mean number of training interactions, ``counts`` (n_items,), of the listed ``items`` (U, k).
+    """The mean number of training interactions, ``counts`` (n_items,), of the recommended ``items`` (U, k).
 
-    Places where nothing could be listed hold −1 and do not count; an empty list gives nan.
-    By hand: (7 + 3) / 2.
+    −1 pads a ranking that is shorter than k and does not count; an empty ranking gives NaN.
+    Example: (7 + 3) / 2.
 
     >>> float(popularity(np.array([[0, 2, -1]]), np.array([7, 1, 3]))[0])
     5.0
@@ -110,5 +110,5 @@ def _ranks(hits: np.ndarray) -> np.ndarray:
 
 
 def _listable(hits: np.ndarray, n_tests: np.ndarray) -> np.ndarray:
-    """The most hits a list of this length can have: min(k, t)."""
+    """The most hits possible: min(k, t)."""
     return np.minimum(hits.shape[1], n_tests)

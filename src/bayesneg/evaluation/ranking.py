@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class TopLists(NamedTuple):
-    """The top-k lists of a batch of users; the users of one rank lie side by side, as metrics sum over ranks."""
+    """The top-k items of a batch of users, in column-major order, as metrics sum over ranks."""
 
-    items: np.ndarray  # (B, k), −1 where nothing is left to list
+    items: np.ndarray  # (B, k), −1 after the last item
     hits: np.ndarray  # (B, k) bool
     n_tests: np.ndarray  # (B,)
     popularity: np.ndarray  # (n_items,) training interactions
@@ -166,7 +166,7 @@ def _slices(length: int, size: int) -> Iterator[slice]:
 class Ranked(NamedTuple):
     """What is kept of the scores of a batch of users."""
 
-    items: np.ndarray  # (B, k) int32, those of one rank side by side
+    items: np.ndarray  # (B, k) int32, column-major
     ordered: np.ndarray  # (B,) pairs of a test item and a negative in the right order
     n_negatives: np.ndarray  # (B,)
 

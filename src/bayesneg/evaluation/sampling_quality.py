@@ -4,9 +4,9 @@ From "Bayesian Negative Sampling for Recommendation" (Liu and Wang, ICDE 2023), 
 
     TNR = #TN / (#TN + #FN)        INF = Σ_j info(j) · sgn(j) / (#TN + #FN)
 
-A sampled item is a false negative (FN, sgn = −1) if the user is known to like it, and a true negative (TN,
-sgn = 1) otherwise. What is known is the held-out part of the split and, in a world with known truth, the
-truth itself (``tnr_true``, ``inf_true``): held-out labels miss what users like but never chose.
+A sampled item is a false negative (FN, sgn = −1) if the user is known to like it, and a true negative (TN, sgn = 1)
+otherwise. Labels are the held-out part of the split and, where it is known, the ground truth (``tnr_true``,
+``inf_true``): held-out labels miss items that a user likes but never interacted with.
 """
 
 from __future__ import annotations
@@ -25,13 +25,16 @@ if TYPE_CHECKING:
     from bayesneg.data.interactions import Interactions, Truth
     from bayesneg.data.splits import Split
 
-MOST_PAIRS: Final = 50_000_000  # up to here the truth of every pair is asked for, beyond it that of a sample
+MOST_PAIRS: Final = 50_000_000  # up to here the truth of every pair is used, beyond it that of a sample
 PAIRS_AT_ONCE: Final = 250_000
 SAMPLE_SIZE: Final = 1_000_000
 
 
 class SamplingQuality:
-    """Counts the negatives of an epoch; ask :meth:`result` at its end.
+    """Counts true and false negatives over an epoch.
+
+    Args:
+        split: The split whose held-out part, and ground truth, label the negatives.
 
     >>> from bayesneg.data.interactions import Interactions
     >>> from bayesneg.data.splits import Split
@@ -50,11 +53,11 @@ class SamplingQuality:
         self.start_epoch()
 
     def start_epoch(self) -> None:
-        """Forget what was counted so far."""
+        """Reset the counts."""
         self._held_out, self._truth, self._skipped = Tally(), Tally(), 0
 
     def add(self, sampled: Sampled) -> None:
-        """Count one block of picks; those without a negative are counted apart."""
+        """Count one block of sampled negatives; examples without a negative are counted as skipped."""
         picked = sampled.negatives != NO_NEGATIVE
         users, items, info = (column[picked] for column in sampled)
         self._skipped += len(picked) - len(users)
@@ -64,7 +67,7 @@ class SamplingQuality:
             self._truth.add(self._split.truth.likes(users, items), info)
 
     def result(self) -> dict[str, float]:
-        """TNR and INF of the epoch, the TNR to expect of uniform sampling, and the skipped examples."""
+        """TNR and INF of the epoch, the expected TNR of uniform sampling, and the number of skipped examples."""
         result = {
             "tnr": self._held_out.tnr,
             "inf": self._held_out.inf,
@@ -86,7 +89,7 @@ class SamplingQuality:
 
     @cached_property
     def tnr_uniform_true(self) -> float:
-        """The same against the truth: exact where it is cheap to ask about every pair, else from a sample."""
+        """The same against the ground truth: exact for small data, else estimated from a sample."""
         train, truth = self._split.train, self._split.truth
         if truth is None:
             return float("nan")
@@ -129,7 +132,7 @@ def _expected_tnr(train: Interactions, n_false: np.ndarray) -> float:
 
 
 def _n_liked_unobserved(train: Interactions, truth: Truth) -> np.ndarray:
-    """How many items outside training each user likes, (n_users,), asked about in chunks of users."""
+    """Number of items outside training that each user likes, (n_users,), in chunks of users."""
     liked = np.zeros(train.n_users, dtype=np.int64)
     items = np.arange(train.n_items)
     step = max(1, PAIRS_AT_ONCE // train.n_items)

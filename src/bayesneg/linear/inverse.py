@@ -40,12 +40,12 @@ def _by_torch(matrix: np.ndarray) -> np.ndarray | None:
     """All of it; by LAPACK after all where the GPU has too little room."""
     import torch
 
-    own = torch.from_numpy(matrix.T)  # it is symmetric
+    tensor = torch.from_numpy(matrix.T)  # it is symmetric
     try:
-        factor, failed = torch.linalg.cholesky_ex(own.to("cuda"))
+        factor, failed = torch.linalg.cholesky_ex(tensor.to("cuda"))
         if int(failed):
             return None
-        own.copy_(torch.cholesky_inverse(factor))
+        tensor.copy_(torch.cholesky_inverse(factor))
     except torch.OutOfMemoryError:
         return _by_lapack(matrix)
     return matrix.T
@@ -55,6 +55,6 @@ def _mirror(matrix: np.ndarray) -> None:
     """Write the upper triangle into the lower one, in blocks: a whole copy may not fit."""
     for start in range(0, len(matrix), BLOCK):
         stop = start + BLOCK
-        own = np.triu(matrix[start:stop, start:stop])
-        matrix[start:stop, start:stop] = own + np.triu(own, 1).T
+        upper = np.triu(matrix[start:stop, start:stop])
+        matrix[start:stop, start:stop] = upper + np.triu(upper, 1).T
         matrix[stop:, start:stop] = matrix[start:stop, stop:].T

@@ -1,7 +1,7 @@
 """Item models: x_ul = Σ_{i ∈ I_u} B_il, in three ways of holding B.
 
-The diagonal of B is 0: an item says nothing about itself. A product of two narrow matrices has another diagonal, which
-counts only in scores of items the user chose already; nobody asks for those.
+The diagonal of B is 0. That of a product of two narrow matrices is not, which matters only for the scores of items that
+the user has already interacted with.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bayesneg.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class ItemModel(ABC):
-    """Scores from the items a user chose."""
+    """Scores from the items in a user's history."""
 
     kind: ClassVar[str]
     rows_are_pairs: ClassVar[bool] = True  # to the bit
@@ -29,22 +29,22 @@ class ItemModel(ABC):
     @abstractmethod
     def n_items(self) -> int: ...
 
-    def rows(self, chosen: Interactions, users: np.ndarray) -> np.ndarray:
-        """Scores (B, n_items) float32 of every item for users (B,), from what they chose."""
-        _check("users", users, chosen.n_users)
-        return self._rows(chosen, users)
+    def rows(self, history: Interactions, users: np.ndarray) -> np.ndarray:
+        """Scores (B, n_items) float32 of every item for users (B,), from their ``history``."""
+        _check("users", users, history.n_users)
+        return self._rows(history, users)
 
-    def pairs(self, chosen: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+    def pairs(self, history: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         """Scores (P,) float32 of pairs (P,)."""
-        _check("users", users, chosen.n_users)
+        _check("users", users, history.n_users)
         _check("items", items, self.n_items)
-        return self._pairs(chosen, users, items)
+        return self._pairs(history, users, items)
 
     @abstractmethod
-    def _rows(self, chosen: Interactions, users: np.ndarray) -> np.ndarray: ...
+    def _rows(self, history: Interactions, users: np.ndarray) -> np.ndarray: ...
 
     @abstractmethod
-    def _pairs(self, chosen: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray: ...
+    def _pairs(self, history: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray: ...
 
     @abstractmethod
     def arrays(self) -> dict[str, np.ndarray]:
@@ -62,15 +62,15 @@ class DenseItems(ItemModel):
     def n_items(self) -> int:
         return len(self.weights)
 
-    def _rows(self, chosen: Interactions, users: np.ndarray) -> np.ndarray:
+    def _rows(self, history: Interactions, users: np.ndarray) -> np.ndarray:
         from bayesneg.linear import scoring
 
-        return scoring.dense_rows(self.weights, chosen.indptr, chosen.indices, users)
+        return scoring.dense_rows(self.weights, history.indptr, history.indices, users)
 
-    def _pairs(self, chosen: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+    def _pairs(self, history: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         from bayesneg.linear import scoring
 
-        return scoring.dense_pairs(self.weights, chosen.indptr, chosen.indices, users, items)
+        return scoring.dense_pairs(self.weights, history.indptr, history.indices, users, items)
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {"weights": self.weights}
@@ -89,24 +89,24 @@ class NeighbourItems(ItemModel):
     def n_items(self) -> int:
         return len(self.starts) - 1
 
-    def _rows(self, chosen: Interactions, users: np.ndarray) -> np.ndarray:
+    def _rows(self, history: Interactions, users: np.ndarray) -> np.ndarray:
         from bayesneg.linear import scoring
 
-        return scoring.sparse_rows(*self._by_neighbour, chosen.indptr, chosen.indices, users)
+        return scoring.sparse_rows(*self._by_neighbour, history.indptr, history.indices, users)
 
     @cached_property
     def _by_neighbour(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The same weights by the item that says them."""
+        """The same weights by row of B."""
         order = np.argsort(self.neighbours, kind="stable")
         counts = np.bincount(self.neighbours, minlength=self.n_items)
         about = np.repeat(np.arange(self.n_items, dtype=np.int32), np.diff(self.starts))
         return np.concatenate(([0], np.cumsum(counts))), about[order], self.weights[order]
 
-    def _pairs(self, chosen: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+    def _pairs(self, history: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         from bayesneg.linear import scoring
 
         return scoring.sparse_pairs(
-            self.starts, self.neighbours, self.weights, chosen.indptr, chosen.indices, users, items
+            self.starts, self.neighbours, self.weights, history.indptr, history.indices, users, items
         )
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -117,7 +117,7 @@ class NeighbourItems(ItemModel):
 class LowRankItems(ItemModel):
     """B = C Dᵀ: a user is the sum of its items' vectors in C, and is compared with those in D."""
 
-    chosen_vectors: np.ndarray  # (n_items, d) float32, C
+    input_vectors: np.ndarray  # (n_items, d) float32, C
     item_vectors: np.ndarray  # (n_items, d) float32, D
     kind: ClassVar[str] = "low-rank"
     rows_are_pairs: ClassVar[bool] = False  # a row is a product of matrices, whose sums have another order
@@ -126,23 +126,23 @@ class LowRankItems(ItemModel):
     def n_items(self) -> int:
         return len(self.item_vectors)
 
-    def _rows(self, chosen: Interactions, users: np.ndarray) -> np.ndarray:
-        return self.user_vectors(chosen, users) @ self.item_vectors.T
+    def _rows(self, history: Interactions, users: np.ndarray) -> np.ndarray:
+        return self.user_vectors(history, users) @ self.item_vectors.T
 
-    def _pairs(self, chosen: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+    def _pairs(self, history: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         from bayesneg.linear import scoring
 
         distinct, places = np.unique(users, return_inverse=True)
-        return scoring.products(self.user_vectors(chosen, distinct), self.item_vectors, places, items)
+        return scoring.products(self.user_vectors(history, distinct), self.item_vectors, places, items)
 
-    def user_vectors(self, chosen: Interactions, users: np.ndarray) -> np.ndarray:
+    def user_vectors(self, history: Interactions, users: np.ndarray) -> np.ndarray:
         """(B, d) float32."""
         from bayesneg.linear import scoring
 
-        return scoring.sums_of(self.chosen_vectors, chosen.indptr, chosen.indices, users)
+        return scoring.sums_of(self.input_vectors, history.indptr, history.indices, users)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return {"chosen_vectors": self.chosen_vectors, "item_vectors": self.item_vectors}
+        return {"input_vectors": self.input_vectors, "item_vectors": self.item_vectors}
 
 
 KINDS: dict[str, type[DenseItems] | type[NeighbourItems] | type[LowRankItems]] = {

@@ -1,4 +1,4 @@
-"""Scores of a linear item model, compiled: for a user the sum over its items of what each says about the others.
+"""Scores of a linear item model (numba): for a user, the sum of the rows of B of the user's items.
 
 All sums run over the user's items in their order, so that a whole row and a single pair agree to the bit.
 """
@@ -11,14 +11,14 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def dense_rows(weights: np.ndarray, indptr: np.ndarray, indices: np.ndarray, users: np.ndarray) -> np.ndarray:
-    """Scores (B, n_items) float32 of users (B,); ``weights`` (n_items, n_items), [i, l] what i says about l."""
+    """Scores (B, n_items) float32 of users (B,); ``weights`` (n_items, n_items) are B."""
     rows = np.zeros((len(users), weights.shape[1]), dtype=np.float32)
     for place in range(len(users)):
         row = rows[place]
         for position in range(indptr[users[place]], indptr[users[place] + 1]):
-            said = weights[indices[position]]
+            added = weights[indices[position]]
             for item in range(len(row)):
-                row[item] += said[item]
+                row[item] += added[item]
     return rows
 
 
@@ -36,45 +36,45 @@ def dense_pairs(
 
 @njit(cache=True, nogil=True)
 def sparse_rows(
-    starts: np.ndarray,  # (n_items + 1,) what item i says lies at starts[i] … starts[i + 1]
+    starts: np.ndarray,  # (n_items + 1,) row i of B is at starts[i] … starts[i + 1]
     others: np.ndarray,
     weights: np.ndarray,
     indptr: np.ndarray,
     indices: np.ndarray,
     users: np.ndarray,
 ) -> np.ndarray:
-    """Scores (B, n_items) of users (B,) where each item says something about a few others only."""
+    """Scores (B, n_items) of users (B,) with a sparse B, by rows."""
     rows = np.zeros((len(users), len(starts) - 1), dtype=np.float32)
     for place in range(len(users)):
         for position in range(indptr[users[place]], indptr[users[place] + 1]):
             item = indices[position]
-            for said in range(starts[item], starts[item + 1]):
-                rows[place, others[said]] += weights[said]
+            for entry in range(starts[item], starts[item + 1]):
+                rows[place, others[entry]] += weights[entry]
     return rows
 
 
 @njit(cache=True, nogil=True)
 def sparse_pairs(
-    starts: np.ndarray,  # (n_items + 1,) what is said about item l lies at starts[l] … starts[l + 1]
-    neighbours: np.ndarray,  # by which items, ascending
+    starts: np.ndarray,  # (n_items + 1,) column l of B is at starts[l] … starts[l + 1]
+    neighbours: np.ndarray,  # the row of each entry, ascending
     weights: np.ndarray,
     indptr: np.ndarray,
     indices: np.ndarray,
     users: np.ndarray,
     items: np.ndarray,
 ) -> np.ndarray:
-    """The same for pairs (P,); those of one user should come one after another, since its items are marked once."""
+    """The same for pairs (P,); pairs of one user should be consecutive, since its items are marked once."""
     scores = np.zeros(len(users), dtype=np.float32)
-    chosen = np.zeros(len(starts) - 1, dtype=np.bool_)
+    in_history = np.zeros(len(starts) - 1, dtype=np.bool_)
     marked = -1
     for place in range(len(users)):
         if users[place] != marked:
             if marked >= 0:
-                chosen[indices[indptr[marked] : indptr[marked + 1]]] = False
+                in_history[indices[indptr[marked] : indptr[marked + 1]]] = False
             marked = users[place]
-            chosen[indices[indptr[marked] : indptr[marked + 1]]] = True
+            in_history[indices[indptr[marked] : indptr[marked + 1]]] = True
         for position in range(starts[items[place]], starts[items[place] + 1]):
-            if chosen[neighbours[position]]:
+            if in_history[neighbours[position]]:
                 scores[place] += weights[position]
     return scores
 

@@ -1,4 +1,4 @@
-"""Which column holds the user, the item, the rating and the time: guessed from common names, or as told."""
+"""Which column is the user, the item, the rating and the time: guessed from common names, or as given."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _NAMES = {
     ),
 }
 KNOWN_NAMES = {role: tuple(names.split()) for role, names in _NAMES.items()}
-POSITIONS = {"user": 0, "item": 1, "rating": 2, "time": 3}  # where they stand in a file without a header
+POSITIONS = {"user": 0, "item": 1, "rating": 2, "time": 3}  # of a file without a header
 _TYPED = re.compile(r":(token|token_seq|float|float_seq)$")  # RecBole writes user_id:token
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What the caller said; None means guess, and "" means that there is no such column."""
+    """The columns that the caller gave; None means guess, and "" means that there is no such column."""
 
     user: Column | None = None
     item: Column | None = None
@@ -44,7 +44,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class ColumnPositions:
-    """Where the columns stand, counted from 0."""
+    """The positions of the columns, from 0."""
 
     user: int
     item: int
@@ -60,9 +60,9 @@ def plain(name: str) -> str:
 
 def is_header(fields: Sequence[str], wanted: Columns) -> bool:
     """Whether a first line names a user or an item, or holds a name the caller gave."""
-    told = {simple(column) for column in (wanted.user, wanted.item) if isinstance(column, str) and column}
+    given = {simple(column) for column in (wanted.user, wanted.item) if isinstance(column, str) and column}
     names = {simple(field) for field in fields}
-    return bool(names & (told | {*KNOWN_NAMES["user"], *KNOWN_NAMES["item"]}))
+    return bool(names & (given | {*KNOWN_NAMES["user"], *KNOWN_NAMES["item"]}))
 
 
 def find(names: Sequence[str], wanted: Columns, *, source: str) -> ColumnPositions:
@@ -72,7 +72,7 @@ def find(names: Sequence[str], wanted: Columns, *, source: str) -> ColumnPositio
         item=_needed(names, "item", wanted.item, source),
         rating=_optional(names, "rating", wanted.rating, source),
         time=_optional(names, "time", wanted.time, source),
-        user_columns={name: _told(names, "user_columns", name, source) for name in wanted.user_columns},
+        user_columns={name: _given_column(names, "user_columns", name, source) for name in wanted.user_columns},
     )
     return _checked(places, source)
 
@@ -90,12 +90,12 @@ def find_by_position(n_fields: int, wanted: Columns, *, source: str) -> ColumnPo
         if column is None:
             position = POSITIONS[role]
             return position if position < n_fields and position not in taken else None
-        return None if column == "" else _told(numbers, f"{role}_column", column, source)
+        return None if column == "" else _given_column(numbers, f"{role}_column", column, source)
 
     user, item = place("user", wanted.user), place("item", wanted.item)
     if user is None or item is None:
         raise InputError(f"{source}: give both user_column and item_column for a file without a header")
-    user_columns = {name: _told(numbers, "user_columns", name, source) for name in wanted.user_columns}
+    user_columns = {name: _given_column(numbers, "user_columns", name, source) for name in wanted.user_columns}
     return _checked(
         ColumnPositions(user, item, place("rating", wanted.rating), place("time", wanted.time), user_columns), source
     )
@@ -110,8 +110,8 @@ def _needed(names: Sequence[str], role: str, column: Column | None, source: str)
     place = _optional(names, role, column, source)
     if place is None:
         raise DataError(
-            f"{source}: no column is known as the {role} among {', '.join(map(repr, names))}; name it with "
-            f"{role}_column (--{role}-column), or say header=False (--no-header) if the first line is data"
+            f"{source}: no {role} column was recognized among {', '.join(map(repr, names))}; name it with "
+            f"{role}_column (--{role}-column), or set header=False (--no-header) if the first line is data"
         )
     return place
 
@@ -120,12 +120,12 @@ def _optional(names: Sequence[str], role: str, column: Column | None, source: st
     if column == "":
         return None
     if column is not None:
-        return _told(names, f"{role}_column", column, source)
+        return _given_column(names, f"{role}_column", column, source)
     found = [simple(name) for name in names]
     return next((found.index(known) for known in KNOWN_NAMES[role] if known in found), None)
 
 
-def _told(names: Sequence[str], argument: str, column: Column, source: str) -> int:
+def _given_column(names: Sequence[str], argument: str, column: Column, source: str) -> int:
     if isinstance(column, str):
         for form in (str, plain, simple):
             matches = [place for place, name in enumerate(names) if form(name) == form(column)]

@@ -1,4 +1,4 @@
-"""The slow second pass: after a table failed to read, find the first line at fault and say what is wrong with it."""
+"""The slow second pass over a table that cannot be read: find the first faulty line and name its fault."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _fault(fields: list[str], layout: Layout, rating_needed: bool) -> str | None
         return fault
     if places.time is not None and not _is_time(fields[places.time]):
         return (
-            f"time {fields[places.time]!r} is neither a number nor a date such as 2024-12-31; mend it, "
+            f"time {fields[places.time]!r} is neither a number nor a date such as 2024-12-31; correct it, "
             'or read without times (time_column="", --time-column "")'
         )
     return None
@@ -77,7 +77,7 @@ def _rating_fault(rating: str, needed: bool) -> str | None:
             return None
     except ValueError:
         pass
-    return f'rating {rating!r} is not a number; mend it, or read without ratings (rating_column="", --rating-column "")'
+    return f'rating {rating!r} is not a number; correct it, or drop ratings (rating_column="", --rating-column "")'
 
 
 def _is_time(text: str) -> bool:

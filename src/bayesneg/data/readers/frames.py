@@ -146,8 +146,8 @@ def _times(table: nw.DataFrame[Any], place: int, source: str) -> pl.Series:
     if times.has_nulls():
         row = _first(times.is_null())
         raise DataError(
-            f"{source} row {row}: time {values[row - 1]!r} is neither a number nor a date such as 2024-12-31; mend it, "
-            'or read without times (time_column="")'
+            f"{source} row {row}: time {values[row - 1]!r} is neither a number nor a date such as 2024-12-31; "
+            'correct it, or read without times (time_column="")'
         )
     return times
 

@@ -53,7 +53,7 @@ def read_kuairec(folder: Path, *, name: str) -> Interactions:
 
 
 def _read_original(path: Path) -> RawInteractions:
-    """Watched more than twice over is liked; the other rows say that the video was there."""
+    """A watch ratio above 2 is a positive; the other rows give the catalogue."""
     wanted = Columns(user="user_id", item="video_id", rating="watch_ratio", time="")
     every = read_table(path, wanted)
     liked = read_table(path, wanted, min_rating=ABOVE_TWO)

@@ -28,7 +28,7 @@ def is_movielens_folder(folder: Path) -> bool:
 def read_movielens(
     folder: Path, *, user_columns: Sequence[str] | None = None, min_rating: float | None = None
 ) -> RawInteractions:
-    """The ratings of a MovieLens folder with what it says about its users, all of it or the columns asked for."""
+    """The ratings of a MovieLens folder with its user features, all or ``user_columns``."""
     reader = _layout(folder)
     if reader is None:
         raise DataError(

@@ -1,4 +1,4 @@
-"""What every reader gives: the rows of a source with raw identifiers, before they are numbered.
+"""The result of every reader: rows with raw identifiers, before they are numbered.
 
 Numbering comes last so that two files (train and test, or the two parts of Yahoo!-R3) can share one id space.
 """
@@ -18,13 +18,13 @@ USER = "user"  # the identifier column of a table of users
 
 @dataclass(frozen=True, eq=False)
 class RawInteractions:
-    """Rows as read: who chose what, perhaps when, and what is known about the users."""
+    """Rows as read: users, items, perhaps times, and user features."""
 
     users: pl.Series  # (n,) raw ids: Int64 or String
     items: pl.Series  # (n,)
     times: pl.Series | None = None  # (n,) numbers
     user_table: pl.DataFrame | None = None  # the column "user" and one more for each user column
-    catalogue: pl.Series | None = None  # items that exist, chosen or not
+    catalogue: pl.Series | None = None  # all items, with or without interactions
     n_below_min_rating: int = 0
     source: str = "data"  # for messages
 
@@ -45,7 +45,7 @@ class RawInteractions:
         )
 
     def check_not_empty(self) -> None:
-        """No interactions is never a result."""
+        """Raise if there are no interactions."""
         if len(self.users) == 0:
             raise nothing_left(self.source, self.n_below_min_rating)
 
@@ -57,7 +57,7 @@ class RawInteractions:
 
 
 def nothing_left(source: str, n_below_min_rating: int) -> DataError:
-    """The error of a source without interactions, with the reason where it is known."""
+    """The error for a source without interactions."""
     if n_below_min_rating == 0:
         return DataError(f"{source}: no interactions; every row needs a user and an item")
     return DataError(
@@ -106,7 +106,7 @@ def one_row_each(table: pl.DataFrame) -> pl.DataFrame:
 def columns_of(user_ids: np.ndarray, table: pl.DataFrame | None) -> dict[str, np.ndarray]:
     """Each column of the table as objects (n_users,) in the order of ``user_ids``; None where a user is not in it.
 
-    A user that stands there several times has the first value that is there.
+    Of a user with several rows, the first value that is not missing counts.
     """
     if table is None:
         return {}

@@ -1,4 +1,4 @@
-"""How a text file is laid out: its separator, whether it has a header, and where its columns stand."""
+"""The layout of a text table: separator, header, and positions of the columns."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Layout:
 
 
 def sample_lines(path: Path) -> tuple[list[str], list[int]]:
-    """The first lines that are not blank, enough to guess from, and where each stands in the file, from 0.
+    """The first lines that are not blank, enough to guess from, and their line numbers, from 0.
 
     A file that holds nothing to read is an error.
     """
@@ -80,7 +80,7 @@ def guess_separator(lines: list[str]) -> str:
 
 
 def sniff(path: Path, wanted: Columns, *, separator: str | None, header: bool | None) -> Layout:
-    """The layout of a table, guessed where the caller did not say."""
+    """The layout of a table, guessed where it is not given."""
     lines, numbers = sample_lines(path)
     separator = separator or guess_separator(lines)
     first = split_line(lines[0], separator)

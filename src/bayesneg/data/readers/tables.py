@@ -58,7 +58,7 @@ def no_rating_column(source: str, names: tuple[str, ...]) -> InputError:
 
 
 def user_table(frame: pl.DataFrame, names: dict[str, int]) -> pl.DataFrame | None:
-    """What the rows say about their users, one row for each user."""
+    """The user features in the rows, one row per user."""
     if not names:
         return None
     columns = (pl.col(f"about {name}").alias(name) for name in names)
@@ -66,9 +66,9 @@ def user_table(frame: pl.DataFrame, names: dict[str, int]) -> pl.DataFrame | Non
 
 
 def _collected(layout: Layout, min_rating: float | None) -> pl.DataFrame:
-    """The columns as they are typed; a second look at the file if a row is not as it should be."""
+    """The columns as they are typed; a second pass over the file if a row is invalid."""
     try:
-        frame = typed(*_chosen(_fields(layout, "utf8"), layout, min_rating))
+        frame = typed(*_used_columns(_fields(layout, "utf8"), layout, min_rating))
     except pl.exceptions.PolarsError:
         raise_first_fault(layout, rating_needed=min_rating is not None)
         frame = _collected_lossy(layout, min_rating)
@@ -85,9 +85,9 @@ def _collected(layout: Layout, min_rating: float | None) -> pl.DataFrame:
 
 
 def _collected_lossy(layout: Layout, min_rating: float | None) -> pl.DataFrame:
-    """Once the columns in use are known to be fine, others may hold what they like (film titles in Latin-1)."""
+    """Once the used columns are known to be valid, unused ones may have any encoding (film titles in Latin-1)."""
     try:
-        return typed(*_chosen(_fields(layout, "utf8-lossy"), layout, min_rating))
+        return typed(*_used_columns(_fields(layout, "utf8-lossy"), layout, min_rating))
     except pl.exceptions.NoDataError as error:  # polars before 2.0, for a file with a header alone
         raise nothing_left(str(layout.path), 0) from error
     except pl.exceptions.PolarsError as error:
@@ -112,7 +112,7 @@ def _timed(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _without_blank_end(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
-    """Blank lines at the end are common; dropping them here spares the second look."""
+    """Blank lines at the end are common; dropping them here avoids the second pass."""
     with path.open("rb") as stream:
         stream.seek(max(0, path.stat().st_size - 4096))
         end = stream.read()
@@ -120,18 +120,18 @@ def _without_blank_end(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
     return frame.head(-n_blank) if n_blank > 0 and not frame["filled"].tail(n_blank).any() else frame
 
 
-def _chosen(fields: pl.LazyFrame, layout: Layout, min_rating: float | None) -> tuple[pl.LazyFrame, list[str]]:
+def _used_columns(fields: pl.LazyFrame, layout: Layout, min_rating: float | None) -> tuple[pl.LazyFrame, list[str]]:
     """The columns that are used, under plain names, with the checks of each row; and the names of those to type."""
     places = layout.places
     user, item = pl.col(f"f{places.user}"), pl.col(f"f{places.item}")
     filled = _is_filled(user) & _is_filled(item)
-    # A last field that is missing may be an empty one or a line that ended early; the second look tells.
+    # A last field that is missing may be an empty one or a line that ended early; the second pass decides.
     fine = filled & pl.col(f"f{layout.n_fields - 1}").is_not_null()
     fine &= pl.col(f"f{layout.n_fields}").is_null()  # a field too many
-    chosen = {"user": user, "item": item}
+    used = {"user": user, "item": item}
     if places.time is not None:
-        chosen["time"] = pl.col(f"f{places.time}")
-    chosen |= {f"about {name}": pl.col(f"f{place}") for name, place in places.user_columns.items()}
+        used["time"] = pl.col(f"f{places.time}")
+    used |= {f"about {name}": pl.col(f"f{place}") for name, place in places.user_columns.items()}
     extra = [filled.alias("filled")]
     if places.rating is not None:
         rating = pl.col(f"f{places.rating}")
@@ -139,8 +139,8 @@ def _chosen(fields: pl.LazyFrame, layout: Layout, min_rating: float | None) -> t
             rating = rating.str.strip_chars()
             extra.append((rating.cast(pl.Float64, strict=False) >= min_rating).fill_null(False).alias("kept"))
         fine &= rating.cast(pl.Float64, strict=False).is_not_nan().fill_null(False)
-    columns = (column.alias(name) for name, column in chosen.items())
-    return fields.select(*columns, *extra, fine.fill_null(False).alias("fine")), list(chosen)
+    columns = (column.alias(name) for name, column in used.items())
+    return fields.select(*columns, *extra, fine.fill_null(False).alias("fine")), list(used)
 
 
 def _fields(layout: Layout, encoding: Encoding) -> pl.LazyFrame:

@@ -1,4 +1,4 @@
-"""Tables of users: an identifier and what is known about each (age, gender, occupation), for group priors."""
+"""Tables of users: an identifier and user features (age, gender, occupation), for group priors."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def read_users(
 
 
 def choose(table: pl.DataFrame | None, wanted: Sequence[str] | None, *, source: str) -> pl.DataFrame | None:
-    """The user columns asked for; all of them where the caller did not say."""
+    """The ``wanted`` user columns; all if None."""
     if wanted is None:
         return table
     known = [] if table is None else [name for name in table.columns if name != USER]
     for name in wanted:
         if name not in known:
             raise InputError(
-                f"user_columns: {source} knows no {name!r} of its users; it knows {', '.join(known) or 'nothing'}"
+                f"user_columns: {source} has no user column {name!r}; its user columns are {', '.join(known) or 'none'}"
             )
     return table.select(USER, *wanted) if table is not None and wanted else None
 
@@ -60,7 +60,7 @@ def _rows(path: Path, separator: str) -> list[tuple[int, list[str]]]:
             try:
                 line = raw.decode("utf-8-sig").rstrip("\r\n")
             except UnicodeDecodeError as error:
-                raise DataError(f"{path} line {number}: the text is not UTF-8; save the file so") from error
+                raise DataError(f"{path} line {number}: not UTF-8; save the file in that encoding") from error
             if line.strip():
                 rows.append((number, split_line(line, separator)))
     return rows
@@ -74,5 +74,5 @@ def _user_place(names: list[str], user_column: Column | None, path: Path) -> int
         if known in found:
             return found.index(known)
     raise DataError(
-        f"{path}: no column is known as the user among {', '.join(map(repr, names))}; name it with user_column"
+        f"{path}: no user column was recognized among {', '.join(map(repr, names))}; name it with user_column"
     )

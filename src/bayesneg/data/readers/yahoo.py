@@ -1,4 +1,4 @@
-"""Yahoo!-R3: songs that users chose to rate, and ten random songs for each of the first 5,400 users.
+"""Yahoo!-R3: ratings of songs that users selected, and of ten random songs for each of the first 5,400 users.
 
 Marlin and Zemel, "Collaborative prediction and ranking with non-random missing data", RecSys 2009. The owner lends
 the data under a signed agreement and forbids copies, so the two original files come from the user. The paper's
@@ -32,9 +32,9 @@ def read_yahoo(folder: Path, *, min_rating: float | None = None) -> RawInteracti
     for name in (TRAIN_FILE, TEST_FILE):
         if not (folder / name).is_file():
             raise DataError(f"{folder / name}: no such file; Yahoo!-R3 needs both original files in one folder")
-    chosen = _read(folder / TRAIN_FILE, min_rating)
+    selected = _read(folder / TRAIN_FILE, min_rating)
     random = _read(folder / TEST_FILE, min_rating)
-    return concatenate(chosen, random, source=str(folder))
+    return concatenate(selected, random, source=str(folder))
 
 
 def _read(path: Path, min_rating: float | None) -> RawInteractions:
