@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import NO_NEGATIVE, Batch, NegativeSampler
-from bayesneg.models.embedding import EmbeddingScorer
+from bayesneg.models.scorers import EmbeddingScorer
 
 
 def interactions(rows: list[list[int]], n_items: int, **more) -> Interactions:
@@ -57,9 +57,9 @@ def compiled_choice(rule, drawn, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
 
     train, vectors = batch.train, batch.scorer.embeddings()
     negatives, infos = np.empty(len(batch.users), np.int32), np.empty(len(batch.users), np.float32)
-    places = scoring.places_of(train.users, train.indices, train.n_items)
-    mirror = scoring.mirror_of(vectors.items, places)
-    factors = scoring.Factors(vectors.users.copy(), vectors.items.copy(), mirror)
+    layout = scoring.tile_layout(train.users, train.indices, train.n_items)
+    tiled = scoring.tile_items(vectors.items, layout)
+    factors = scoring.Factors(vectors.users.copy(), vectors.items.copy(), tiled)
     sgd.train_block(
         rule, batch.users, batch.positives, drawn, train.indptr, train.indices, factors,
         sgd.SGDConfig(0.0, 0.0, simultaneous=False, ensemble_size=1), negatives, infos,

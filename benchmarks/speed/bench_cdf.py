@@ -113,16 +113,16 @@ def train_and_compare(  # type: ignore[no-untyped-def]
             counts[1] += j == truth
             counts[2] += choices.choose(highest, draws, example, indices, factors, x) == truth
         sgd.step(factors.users[user], factors.items[i], factors.items[j], sgd.SGDConfig(RATE, DECAY, False, 1))
-        scoring.update_mirror(factors.mirror, i, factors.items[i])
-        scoring.update_mirror(factors.mirror, j, factors.items[j])
+        scoring.update_tile(factors.tiled, i, factors.items[i])
+        scoring.update_tile(factors.tiled, j, factors.items[j])
 
 
 def agreement(train: bn.Interactions, n_epochs: int, every: int) -> dict[str, list[float]]:
     """The share of examples, epoch by epoch, in which exact F picks the same; of DNS as well, for comparison."""
     learner = bn.MF.paper(dim=DIM).start(train, rng=stream(0, "init"))
     refreshed, exact = (bn.BNS(cdf=cdf).prepare(train, rng=stream(0, "sampler")) for cdf in ("refreshed", "exact"))
-    mirror = scoring.mirror_of(learner.items, scoring.places_of(train.users, train.indices, train.n_items))
-    factors = scoring.Factors(learner.users, learner.items, mirror)
+    tiled = scoring.tile_items(learner.items, scoring.tile_layout(train.users, train.indices, train.n_items))
+    factors = scoring.Factors(learner.users, learner.items, tiled)
     order = stream(0, "order").permutation(len(train))
     same: dict[str, list[float]] = {"BNS, refreshed": [], "DNS": []}
     for epoch in range(1, n_epochs + 1):

@@ -27,7 +27,7 @@ import bayesneg as bn
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.evaluation.ranking import METRICS, evaluate, users_at_a_time
-from bayesneg.models.embedding import EmbeddingScorer
+from bayesneg.models.scorers import EmbeddingScorer
 from benchmarks.data import splits
 from benchmarks.machine import write_result
 

@@ -10,7 +10,7 @@ import pytest
 import bayesneg as bn
 from bayesneg.errors import InputError
 from bayesneg.evaluation.picks import PickObserver
-from bayesneg.models.embedding import EmbeddingScorer
+from bayesneg.models.scorers import EmbeddingScorer
 
 
 @dataclass(frozen=True)

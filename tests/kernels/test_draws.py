@@ -65,7 +65,7 @@ def test_compiled_candidates_are_the_reference_s_at_the_edges(m):
 
 
 def test_where_all_tries_are_rejected_the_item_is_drawn_by_rank():
-    """Places of a batch whose first sixteen numbers all hit what the user has chosen, nearly three items of four."""
+    """Positions of a batch whose first sixteen numbers all hit the observed items, nearly three items of four."""
     train = interactions([list(range(29))], 40)
     assert reference_draws.SCARCE * (11 - 1) >= 40  # so that it is tried at all
     unlucky = []

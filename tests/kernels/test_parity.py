@@ -17,8 +17,8 @@ from bayesneg.kernels.reference import formulas
 from bayesneg.kernels.reference.choices import Draws, LeastRisk
 from bayesneg.kernels.reference.formulas import UNOBSERVED, AsCounted, OfMixture
 from bayesneg.models import mf
-from bayesneg.models.embedding import EmbeddingScorer
 from bayesneg.models.mf import MFLearner
+from bayesneg.models.scorers import EmbeddingScorer
 from bayesneg.samplers.likelihoods import tabled
 from bayesneg.seeding import stream
 from rule_samplers import SAMPLERS as COUNTED
@@ -32,7 +32,7 @@ SAMPLERS = {**COUNTED, **SUMMARISED}
 @pytest.mark.parametrize("scale", [1.0, 1e4, 0.0], ids=["plain", "huge", "all tied"])
 @pytest.mark.parametrize("most", [0.3, 1.0], ids=["sparse", "dense"])
 def test_compiled_kernel_picks_what_the_reference_picks(name, scale, most):
-    for seed in range(4):
+    for seed in range(2):
         rng = np.random.default_rng([seed, 7])
         train = random_interactions(rng, 12, 30, most=most)
         scorer = exact_scorer(rng, 12, 30, scale=scale)
@@ -115,7 +115,7 @@ def test_step_follows_the_gradient_written_out_by_hand():
 
 @pytest.mark.parametrize("update", ["sequential", "simultaneous"])
 @pytest.mark.parametrize("name", ["rns", "bns"])
-def test_every_member_learns_as_a_model_of_its_own_that_is_given_the_same_negatives(name, update):
+def test_every_model_of_an_ensemble_learns_as_one_alone_that_is_given_the_same_negatives(name, update):
     train = random_interactions(np.random.default_rng(3), 10, 25, most=0.4)
     model = bn.MF(dim=4, ensemble_size=3, update=update, learning_rate=0.05)
     learner = model.start(train, rng=stream(0, "init"))
@@ -152,16 +152,16 @@ def test_tiles_score_every_item_as_the_matrix_product_does(n_items, dim):
     rng = np.random.default_rng(0)
     train = random_interactions(rng, 20, n_items)
     w, items = rng.normal(size=dim).astype(np.float32), rng.normal(size=(n_items, dim)).astype(np.float32)
-    places = scoring.places_of(train.users, train.indices, n_items)
-    mirror = scoring.mirror_of(np.zeros_like(items), places)
+    layout = scoring.tile_layout(train.users, train.indices, n_items)
+    tiled = scoring.tile_items(np.zeros_like(items), layout)
     for item in range(n_items):
-        scoring.update_mirror(mirror, item, items[item])
-    np.testing.assert_array_equal(mirror.tiles, scoring.mirror_of(items, places).tiles)
+        scoring.update_tile(tiled, item, items[item])
+    np.testing.assert_array_equal(tiled.values, scoring.tile_items(items, layout).values)
     x = np.empty(-(-n_items // scoring.TILE) * scoring.TILE, np.float32)
     for tile in range(len(x) // scoring.TILE):
-        scoring.score_tile(w, mirror.tiles, tile, x[tile * scoring.TILE : (tile + 1) * scoring.TILE])
-    np.testing.assert_allclose(x[places.of_items], items @ w, rtol=1e-4, atol=1e-5)
-    assert (np.diff(train.popularity[places.items]) <= 0).all()
+        scoring.score_tile(w, tiled.values, tile, x[tile * scoring.TILE : (tile + 1) * scoring.TILE])
+    np.testing.assert_allclose(x[layout.slots], items @ w, rtol=1e-4, atol=1e-5)
+    assert (np.diff(train.popularity[layout.items]) <= 0).all()
 
 
 @pytest.fixture(scope="module")
@@ -259,8 +259,8 @@ def among_many(x, places, x_positive, n, p, rule):
 
 def early_proofs(rule, drawn, batch) -> int:
     train, vectors = batch.train, batch.scorer.embeddings()
-    mirror = scoring.mirror_of(vectors.items, scoring.places_of(train.users, train.indices, train.n_items))
-    factors = scoring.Factors(vectors.users, vectors.items, mirror)
+    tiled = scoring.tile_items(vectors.items, scoring.tile_layout(train.users, train.indices, train.n_items))
+    factors = scoring.Factors(vectors.users, vectors.items, tiled)
     x = np.empty(train.n_items + scoring.TILE, np.float32)
     found = 0
     for b, (user, positive) in enumerate(zip(batch.users, batch.positives, strict=True)):

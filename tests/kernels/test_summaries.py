@@ -41,8 +41,8 @@ def test_a_pool_counts_for_the_whole_catalogue(n_items, size):
     assert pool.items[: min(size, n_items)].tolist() == order[:size].tolist()
     assert len(set(pool.items.tolist())) == len(pool.items) <= size * (1 + np.log2(max(n_items / size, 1)) / 2 + 1)
     assert pool.weights.sum() == pytest.approx(n_items, rel=0.02)
-    assert (pool.places[pool.items] == np.arange(len(pool.items))).all()
-    assert (pool.places >= 0).sum() == len(pool.items)
+    assert (pool.slots[pool.items] == np.arange(len(pool.items))).all()
+    assert (pool.slots >= 0).sum() == len(pool.items)
 
 
 @pytest.mark.parametrize("over_all", [False, True])
@@ -56,7 +56,7 @@ def test_compiled_knots_are_the_reference_s_to_within_a_bin(over_all, size):
     for user in range(20):
         weights = pool.weights.copy()
         if not over_all:
-            places = pool.places[train.row(user)]
+            places = pool.slots[train.row(user)]
             weights[places[places >= 0]] = 0
         expected = formulas.summarise(x[user], weights, ranks)
         within = ranks <= weights.sum()

@@ -56,7 +56,7 @@ def chosen_by_torch(rule, drawn, batch, device, *, chunk=10**6, scores_only=Fals
 @pytest.mark.parametrize("scale", [1.0, 1e4, 0.0], ids=["plain", "huge", "all tied"])
 @pytest.mark.parametrize("most", [0.3, 1.0], ids=["sparse", "dense"])
 def test_torch_kernels_pick_what_the_reference_picks(name, scale, most, device):
-    for seed in range(3):
+    for seed in range(2):
         rng = np.random.default_rng([seed, 7])
         train = random_interactions(rng, 12, 30, most=most)
         scorer = exact_scorer(rng, 12, 30, scale=scale)

@@ -86,7 +86,7 @@ def test_the_sampler_sees_the_scores_of_the_moment(split):
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (lambda batch: torch.from_numpy(batch.positives), "who chose it in training"),
+        (lambda batch: torch.from_numpy(batch.positives), "a training item of that user"),
         (lambda batch: torch.full((len(batch.users),), 10**6), "item numbers from 0 to 69"),
         (lambda batch: torch.zeros(len(batch.users)), "float32 of shape"),
         (lambda batch: torch.zeros((len(batch.users), 2), dtype=torch.int64), "one for each pair"),

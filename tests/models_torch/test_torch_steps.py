@@ -192,11 +192,12 @@ def force_torch(monkeypatch):
     monkeypatch.setattr(TorchLearner, "_compiled_chooses", property(lambda self: False))
 
 
-@pytest.mark.parametrize("penalty", ["weight_decay", "batch"])
-@pytest.mark.parametrize("numbers", [1 << 20, 2000], ids=["one block", "many blocks"])
+@pytest.mark.parametrize(
+    ("numbers", "penalty"), [(1 << 20, "weight_decay"), (2000, "first_layer")], ids=["one block", "many blocks"]
+)
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_compiled_and_torch_choices_train_the_same_factors(monkeypatch, name, numbers, penalty):
-    """Users who chose everything, and a smaller last batch, among them."""
+    """With users who have no unobserved item, and a smaller last batch."""
     monkeypatch.setattr(learner, "NUMBERS", numbers)
     train = random_interactions(np.random.default_rng(5), 25, 30)
     model = bn.LightGCN(dim=4, batch_size=23, regularization=1e-3, penalty=penalty, learning_rate=0.05, device="cpu")
@@ -211,7 +212,7 @@ def test_compiled_and_torch_choices_train_the_same_factors(monkeypatch, name, nu
         np.testing.assert_allclose(one, two, atol=1e-4)
 
 
-def test_aobpr_by_factor_picks_the_same_until_its_lists_are_sorted_anew(monkeypatch):
+def test_aobpr_by_factor_picks_the_same_until_its_lists_are_sorted_again(monkeypatch):
     """Compiled code sorts anew at a choice, torch before a batch; until then both read the first lists."""
     train = random_interactions(np.random.default_rng(5), 12, 30, most=0.5)
     assert len(train) < int(30 * np.log(30))  # fewer choices than until the second sorting
@@ -238,7 +239,7 @@ def test_the_chunk_changes_no_choice(monkeypatch, name, chunk):
 
 @pytest.mark.parametrize("layers", [0, 2])
 @pytest.mark.parametrize("penalty", ["weight_decay", "batch", "first_layer"])
-def test_every_member_learns_as_a_model_of_its_own_that_is_given_the_same_negatives(penalty, layers):
+def test_every_model_of_an_ensemble_learns_as_one_alone_that_is_given_the_same_negatives(penalty, layers):
     model = bn.LightGCN(
         dim=2,
         ensemble_size=3,
@@ -268,7 +269,7 @@ def test_every_member_learns_as_a_model_of_its_own_that_is_given_the_same_negati
 @pytest.mark.parametrize("ensemble_size", [1, 3])
 @pytest.mark.parametrize("strength", [0.0, 0.3])
 def test_gradients_of_the_loss_are_autograd_s(strength, ensemble_size):
-    """Of the ensemble_size' own vectors, which are given divided by the root of their number."""
+    """Of the models' embeddings, which are given divided by the square root of the ensemble size."""
     random = torch.Generator().manual_seed(0)
     own_users, own_items = (torch.randn(n, ensemble_size, 5, generator=random, requires_grad=True) for n in (7, 9))
     users, items = (vectors.flatten(1) * ensemble_size**-0.5 for vectors in (own_users, own_items))

@@ -69,7 +69,7 @@ def test_a_pool_counts_for_the_items_left_out(device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_a_summary_is_made_anew_each_epoch_and_when_the_vector_has_moved(device):
+def test_a_summary_is_recomputed_each_epoch_and_when_the_embedding_has_moved(device):
     rng = np.random.default_rng(2)
     train = random_interactions(rng, 5, 30)
     summaries = summaries_of(train, device, knot_ranks(30))

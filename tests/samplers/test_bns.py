@@ -10,7 +10,7 @@ import pytest
 import bayesneg as bn
 from bayesneg.errors import InputError
 from bayesneg.models import mf
-from bayesneg.models.embedding import EmbeddingScorer
+from bayesneg.models.scorers import EmbeddingScorer
 from bayesneg.seeding import stream
 from worlds import batch_of, compiled_choice, exact_scorer, fixed_scorer, interactions, random_interactions
 

@@ -13,7 +13,7 @@ from bayesneg.kernels.numba import choices
 from bayesneg.kernels.reference import choices as ref
 from bayesneg.kernels.reference import formulas
 from bayesneg.kernels.reference.choices import FACTOR_TRIES
-from bayesneg.models.embedding import EmbeddingScorer
+from bayesneg.models.scorers import EmbeddingScorer
 from bayesneg.seeding import stream
 from worlds import batch_of, compiled_choice, fixed_scorer, interactions
 

@@ -9,7 +9,7 @@ import bayesneg as bn
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch
 from bayesneg.kernels.reference.choices import LeastRisk, LeastRiskBySummary
-from bayesneg.models.embedding import EmbeddingScorer
+from bayesneg.models.scorers import EmbeddingScorer
 from bayesneg.samplers import bns, refresh
 from bayesneg.seeding import stream
 from worlds import batch_of, compiled_choice, interactions

@@ -7,7 +7,7 @@ import pytest
 
 import bayesneg as bn
 from bayesneg.errors import InputError
-from bayesneg.models.embedding import EmbeddingScorer
+from bayesneg.models.scorers import EmbeddingScorer
 from bayesneg.samplers.candidates import evenly_spread
 from bayesneg.seeding import stream
 from worlds import interactions

@@ -53,7 +53,7 @@ def test_a_sampler_that_picks_a_positive_is_told_so(split):
         def sample(self, batch):
             return batch.positives
 
-    with pytest.raises(InputError, match="who chose it in training"):
+    with pytest.raises(InputError, match="a training item of that user"):
         fit(split, Wrong())
 
 

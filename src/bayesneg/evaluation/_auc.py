@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bayesneg.evaluation._topk import LOWEST, copy_scores, count_reaching
-from bayesneg.kernels.numba.compiling import DIGEST, entry_point, kernel
+from bayesneg.kernels.numba.compiling import entry_point, kernel
 
 BINS_PER_TEST = 16
 UNDECIDED = -1  # in the table: there is a test item in this bin
@@ -77,41 +77,33 @@ def _compare(scores: np.ndarray, test_score: Any) -> Any:
     return twice
 
 
-def _compile(digest: int) -> Any:
-    """The entry point, which closes over the digest; see :mod:`bayesneg.kernels.numba.compiling`."""
+@entry_point
+def count_ordered_pairs(
+    scores: np.ndarray,  # (B, n_items) float32
+    users: np.ndarray,  # (B,) int64
+    indptr: np.ndarray,  # (n_users + 1,) of the masked items
+    indices: np.ndarray,
+    test_indptr: np.ndarray,  # (n_users + 1,) of the test items, at least one for each of these users
+    test_indices: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """For each user, the pairs of a test item and a negative in the right order, and the negatives: (B,) each.
 
-    @entry_point
-    def count_ordered_pairs(
-        scores: np.ndarray,  # (B, n_items) float32
-        users: np.ndarray,  # (B,) int64
-        indptr: np.ndarray,  # (n_users + 1,) of the masked items
-        indices: np.ndarray,
-        test_indptr: np.ndarray,  # (n_users + 1,) of the test items, at least one for each of these users
-        test_indices: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """For each user, the pairs of a test item and a negative in the right order, and the negatives: (B,) each.
-
-        A negative is an item that is neither masked nor in the test. A tie counts one half.
-        """
-        n_items = scores.shape[1] + digest * 0
-        ordered = np.empty(len(users), dtype=np.float64)
-        n_negatives = np.empty(len(users), dtype=np.int64)
-        negatives, undecided = np.empty(n_items, dtype=np.float32), np.empty(n_items + 1, dtype=np.float32)
-        bins = np.empty(n_items, dtype=np.int32)
-        nothing = indices[:0]
-        for row in range(len(users)):
-            user = users[row]
-            tests = test_indices[test_indptr[user] : test_indptr[user + 1]]
-            test_scores = np.empty(len(tests), dtype=np.float32)
-            copy_scores(scores[row][tests], nothing, test_scores)
-            copy_scores(scores[row], indices[indptr[user] : indptr[user + 1]], negatives)
-            for item in tests:
-                negatives[item] = np.nan
-            n_negatives[row] = count_reaching(negatives, LOWEST)
-            ordered[row] = 0.5 * _count_twice(negatives, test_scores, bins, undecided)
-        return ordered, n_negatives
-
-    return count_ordered_pairs
-
-
-count_ordered_pairs = _compile(DIGEST)
+    A negative is an item that is neither masked nor in the test. A tie counts one half.
+    """
+    n_items = scores.shape[1]
+    ordered = np.empty(len(users), dtype=np.float64)
+    n_negatives = np.empty(len(users), dtype=np.int64)
+    negatives, undecided = np.empty(n_items, dtype=np.float32), np.empty(n_items + 1, dtype=np.float32)
+    bins = np.empty(n_items, dtype=np.int32)
+    nothing = indices[:0]
+    for row in range(len(users)):
+        user = users[row]
+        tests = test_indices[test_indptr[user] : test_indptr[user + 1]]
+        test_scores = np.empty(len(tests), dtype=np.float32)
+        copy_scores(scores[row][tests], nothing, test_scores)
+        copy_scores(scores[row], indices[indptr[user] : indptr[user + 1]], negatives)
+        for item in tests:
+            negatives[item] = np.nan
+        n_negatives[row] = count_reaching(negatives, LOWEST)
+        ordered[row] = 0.5 * _count_twice(negatives, test_scores, bins, undecided)
+    return ordered, n_negatives

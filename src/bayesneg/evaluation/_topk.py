@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesneg.kernels.numba.compiling import DIGEST, entry_point, kernel
+from bayesneg.kernels.numba.compiling import entry_point, kernel
 
 BLOCK = 64  # scores compared with the threshold at once
 BISECTIONS = 24  # float32 has a precision of 24 bits
@@ -87,29 +87,21 @@ def count_reaching(scores: np.ndarray, threshold: Any) -> Any:
     return count
 
 
-def _compile(digest: int) -> Any:
-    """The entry point, which closes over the digest; see :mod:`bayesneg.kernels.numba.compiling`."""
-
-    @entry_point
-    def top_k(
-        scores: np.ndarray,  # (B, n_items) float32
-        users: np.ndarray,  # (B,) int64
-        indptr: np.ndarray,  # (n_users + 1,) of the masked items
-        indices: np.ndarray,
-        k: int,
-    ) -> np.ndarray:
-        """The k best unmasked items of each user, best first: (B, k) int32, −1 where a user has fewer than k."""
-        n_items = scores.shape[1] + digest * 0
-        items = np.empty((len(users), k), dtype=np.int32)
-        lanes = np.empty(-(-2 * k // BLOCK) * BLOCK, dtype=np.float32)
-        copy, values = np.empty(n_items, dtype=np.float32), np.empty(n_items, dtype=np.float32)
-        above = np.empty(n_items, dtype=np.int32)
-        for row in range(len(users)):
-            copy_scores(scores[row], indices[indptr[users[row]] : indptr[users[row] + 1]], copy)
-            _select(copy, lanes, values, above, items[row])
-        return items
-
-    return top_k
-
-
-top_k = _compile(DIGEST)
+@entry_point
+def top_k(
+    scores: np.ndarray,  # (B, n_items) float32
+    users: np.ndarray,  # (B,) int64
+    indptr: np.ndarray,  # (n_users + 1,) of the masked items
+    indices: np.ndarray,
+    k: int,
+) -> np.ndarray:
+    """The k best unmasked items of each user, best first: (B, k) int32, −1 where a user has fewer than k."""
+    n_items = scores.shape[1]
+    items = np.empty((len(users), k), dtype=np.int32)
+    lanes = np.empty(-(-2 * k // BLOCK) * BLOCK, dtype=np.float32)
+    copy, values = np.empty(n_items, dtype=np.float32), np.empty(n_items, dtype=np.float32)
+    above = np.empty(n_items, dtype=np.int32)
+    for row in range(len(users)):
+        copy_scores(scores[row], indices[indptr[users[row]] : indptr[users[row] + 1]], copy)
+        _select(copy, lanes, values, above, items[row])
+    return items

@@ -1,6 +1,6 @@
-"""Arrays in, arrays out: no classes with behaviour, no files, no progress bars.
+"""The choices of samplers and the steps of training as functions of arrays, in three executions.
 
-``rules`` names the choices; ``reference`` defines them in NumPy, one line per equation; ``draws`` and ``sequential``
-are the same in compiled form. What is random comes in as an array of uniform numbers, so that every execution can
-be compared with the definition on the same draws.
+``reference`` is the executable specification in NumPy, one line per equation; ``numba`` and ``torch`` (with ``triton``)
+execute the same rules under the same names. All randomness comes in as arrays drawn beforehand, so that every execution
+is compared with the specification on the same draws.
 """

@@ -1,7 +1,7 @@
-"""What a training step on an NVIDIA GPU does most often, each in one launch, in Triton.
+"""Fused kernels for a training step on an NVIDIA GPU, in Triton: one launch each.
 
-A small step is over in microseconds; launching dozens of kernels for it takes longer than their work. These functions
-answer as those of ``batched`` do, which serve wherever Triton is not.
+A small step takes microseconds, and launching dozens of kernels for it takes longer than their work. These functions
+compute what those of ``kernels/torch`` compute, which run where Triton does not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from bayesneg.kernels.reference.formulas import LikelihoodForm, OfMixture, Population, Tabled
 
-SCORES = 1024  # scores of one example that are compared at a time
+SCORES = 1024  # scores of one example compared at a time
 OBSERVED = 128  # observed items of one example, likewise
 EXAMPLES = 4  # examples per program where each has three vectors
 PARAMETERS = 1024  # parameters per program
@@ -46,7 +46,7 @@ def choose_by_posterior(
 
 
 def _numbers(likelihood: Any, nothing: Tensor) -> tuple[Any, ...]:
-    """θ and the table, with ``nothing`` in the place of what the likelihood has not."""
+    """θ and the table, with ``nothing`` for what the likelihood does not have."""
     if isinstance(likelihood, OfMixture):
         return likelihood.share, nothing, nothing, nothing
     if isinstance(likelihood, Tabled):

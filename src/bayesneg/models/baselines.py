@@ -15,8 +15,7 @@ from bayesneg.linear.ease import Form, ease
 from bayesneg.linear.matrices import interaction_matrix
 from bayesneg.linear.neighbours import item_neighbours
 from bayesneg.models.baseline import Baseline
-from bayesneg.models.embedding import EmbeddingScorer
-from bayesneg.models.linear import LinearScorer
+from bayesneg.models.scorers import EmbeddingScorer, LinearScorer
 
 __all__ = ["ALS", "EASE", "Baseline", "ItemKNN", "MostPopular"]
 

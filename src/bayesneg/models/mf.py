@@ -25,11 +25,11 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, NegativeSampler, RuleSampler, Sampled
 from bayesneg.kernels.reference.choices import Draws, Rule
-from bayesneg.models.embedding import EmbeddingScorer
-from bayesneg.models.validate import checked_negatives
+from bayesneg.models.scorers import EmbeddingScorer
+from bayesneg.models.validate import validate_negatives
 
 if TYPE_CHECKING:
-    from bayesneg.kernels.numba.scoring import Factors, Places
+    from bayesneg.kernels.numba.scoring import Factors, TileLayout
     from bayesneg.kernels.numba.sgd import SGDConfig
 
 BLOCK = 1 << 14  # pairs whose candidates are drawn at once
@@ -139,16 +139,16 @@ class MFLearner(EmbeddingScorer):
             yield Batch(users, positives, positions, epoch, self.train, self, rng, self.settings.threads)
 
     def _compiled(self, sampler: RuleSampler, batches: Iterator[Batch]) -> Iterator[Sampled]:
-        """The choice and the step in one kernel, on a mirror of the items for rules that sweep them."""
+        """The choice and the step in one kernel, with the items in tiles for rules that sweep them."""
         from bayesneg.kernels.numba import choices, scoring
 
-        mirror = scoring.no_mirror()
+        tiled = scoring.no_tiles()
         with ThreadPoolExecutor(self.settings.threads) as pool:
             for batch in batches:
                 draws, rule = sampler.draws(batch), sampler.rule(batch)
-                if choices.compiled(rule).sweeps and mirror.tiles.size == 0:
-                    mirror = scoring.mirror_of(self.items, self._places)
-                factors = scoring.Factors(self.users, self.items, mirror)
+                if choices.compiled(rule).sweeps and tiled.values.size == 0:
+                    tiled = scoring.tile_items(self.items, self._layout)
+                factors = scoring.Factors(self.users, self.items, tiled)
                 sampled = _nothing_yet(batch)
                 train_part = partial(self._train_part, rule, batch, draws, factors, sampled)
                 list(pool.map(train_part, _parts(len(batch.users), self.settings.threads)))
@@ -162,10 +162,10 @@ class MFLearner(EmbeddingScorer):
         return sgd.SGDConfig(own.learning_rate, own.regularization, own.update == "simultaneous", own.ensemble_size)
 
     @cached_property
-    def _places(self) -> Places:
+    def _layout(self) -> TileLayout:
         from bayesneg.kernels.numba import scoring
 
-        return scoring.places_of(self.train.users, self.train.indices, self.n_items)
+        return scoring.tile_layout(self.train.users, self.train.indices, self.n_items)
 
     def _train_part(
         self, rule: Rule, batch: Batch, draws: Draws, factors: Factors, sampled: Sampled, part: slice
@@ -189,10 +189,10 @@ class MFLearner(EmbeddingScorer):
         """A custom sampler is called for the negatives, and compiled code takes the steps."""
         from bayesneg.kernels.numba import scoring, sgd
 
-        factors = scoring.Factors(self.users, self.items, scoring.no_mirror())
+        factors = scoring.Factors(self.users, self.items, scoring.no_tiles())
         for batch in batches:
             sampled = _nothing_yet(batch)
-            sampled.negatives[:] = checked_negatives(sampler.sample(batch), batch)
+            sampled.negatives[:] = validate_negatives(sampler.sample(batch), batch)
             sgd.learn_given(
                 batch.users,
                 batch.positives,

@@ -9,27 +9,26 @@ import numpy as np
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Learner, Scorer
 from bayesneg.linear.item_models import KINDS, item_model_of
-from bayesneg.models.embedding import EmbeddingScorer
-from bayesneg.models.linear import LinearScorer
+from bayesneg.models.scorers import EmbeddingScorer, LinearScorer
 
-PARAMETER = "parameter."  # before the name of each, where a model has no vectors
-ITEM_MODEL = "item_model."  # and its kind, before the names of a linear item model's arrays
+PARAMETER = "parameter."  # prefix of the parameters of a model without embeddings
+ITEM_MODEL = "item_model."  # prefix, with its kind, of the arrays of a linear item model
 
 
 def weights_of(scorer: Scorer) -> dict[str, np.ndarray]:
-    """Vectors, the weights of a linear item model, or a score model's parameters; nothing of what is unknown."""
+    """The arrays to store: embeddings, item–item weights, or the parameters of a model without embeddings."""
     if isinstance(scorer, EmbeddingScorer):
         return {"users": scorer.users, "items": scorer.items}
     if isinstance(scorer, LinearScorer):
         model = scorer.model
         return {f"{ITEM_MODEL}{model.kind}.{key}": array for key, array in model.arrays().items()}
-    if isinstance(scorer, Learner):  # it gives scores and no vectors: its parameters are what there is
+    if isinstance(scorer, Learner):  # gives scores and no embeddings
         return {f"{PARAMETER}{key}": array for key, array in scorer.state_dict().items()}
     return {}
 
 
 def scorer_from(arrays: Mapping[str, np.ndarray], train: Interactions) -> Scorer | None:
-    """The scorer that :func:`weights_of` kept; None where it cannot be made again from arrays."""
+    """The scorer that :func:`weights_of` stored; None where arrays are not enough to restore it."""
     if {"users", "items"} <= arrays.keys():
         return EmbeddingScorer(arrays["users"], arrays["items"])
     for kind in KINDS:

@@ -1,4 +1,4 @@
-"""What a sampler of the user's own answered, or an error that says what is wrong with it."""
+"""Validation of what a custom sampler returns."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from bayesneg.errors import InputError
 from bayesneg.interfaces import NO_NEGATIVE, Batch
 
 
-def checked_negatives(negatives: np.ndarray, batch: Batch) -> np.ndarray:
-    """The item numbers (B,), each in the catalogue and none a training positive."""
+def validate_negatives(negatives: np.ndarray, batch: Batch) -> np.ndarray:
+    """The negatives (B,), or an error unless each is in the catalogue and unobserved by its user."""
     items = np.asarray(negatives)  # a torch tensor on the CPU is taken as well
     if items.shape != batch.users.shape or not np.issubdtype(items.dtype, np.integer):
         raise InputError(
@@ -22,7 +22,7 @@ def checked_negatives(negatives: np.ndarray, batch: Batch) -> np.ndarray:
     if observed.any():
         first = int(np.flatnonzero(observed)[0])
         raise InputError(
-            f"sample returned item {items[first]} for user {batch.users[first]}, who chose it in training; "
-            "a negative must be an item the user has not chosen"
+            f"sample returned item {items[first]} for user {batch.users[first]}, a training item of that user; "
+            "a negative must be an unobserved item"
         )
     return items

@@ -1,7 +1,7 @@
-"""A list of scores thrown into bins from high to low, so that what is asked of it looks at a few bins: compiled.
+"""A score list as a histogram, so that a query looks at a few bins only: compiled.
 
-The rank of a score is then known to within its bin. AOBPR sorts only the bin that holds its rank, BNS with many
-candidates counts F only where the least risk can lie. Entries that must not count are NaN and fall into no bin.
+The rank of a score is known to within its bin. AOBPR sorts only the bin that holds its rank; BNS with many candidates
+counts F only in the bins that can hold the least risk. Entries that are not counted are NaN and fall into no bin.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from bayesneg.kernels.numba.compiling import kernel
 from bayesneg.kernels.numba.formulas import counted_unbias, info, risk
 
 BINS = 256
-LANES = 64  # scores looked at side by side
-WAYS = 4
+LANES = 64  # scores compared side by side
+WAYS = 4  # histograms filled in turn
 
 
 class Bins(NamedTuple):
-    """The places of a list, bin by bin; the members of bin b are ``places[starts[b] : starts[b + 1]]``."""
+    """The entries of a list by bin: those of bin b are ``entries[starts[b] : starts[b + 1]]``."""
 
-    of_places: np.ndarray  # (n,) int16, BINS where the entry must not count
+    numbers: np.ndarray  # (n,) int16, the bin of each entry, BINS where it is not counted
     starts: np.ndarray  # (BINS + 1,) int32
-    places: np.ndarray  # (starts[BINS],) int32
+    entries: np.ndarray  # (starts[BINS],) int32
 
 
 @kernel
 def binned(x: np.ndarray) -> Bins:
-    of_places = bin_numbers(x)
-    starts, places = sorted_by_bin(of_places)
-    return Bins(of_places, starts, places)
+    numbers = bin_numbers(x)
+    starts, entries = sorted_by_bin(numbers)
+    return Bins(numbers, starts, entries)
 
 
 @kernel
 def bin_numbers(x: np.ndarray) -> np.ndarray:
-    """0 for the highest scores, BINS for what is no number; never falls as scores fall, and equal scores share one."""
+    """The bin of each score: 0 for the highest, BINS for NaN, monotone in the score; equal scores share a bin."""
     high, low = extremes(x)
     width = np.float32(high - low)
     spread = np.isfinite(width) and width > 0 and np.isfinite(np.float32(BINS) / width)
     per_width = np.float32(BINS - 1) / width if spread else np.float32(0.0)
     top = high if spread else np.float32(0.0)
     of_places = np.empty(len(x), dtype=np.int16)
-    for place in range(len(x)):  # no branch, so that many are done at once
+    for place in range(len(x)):  # branch-free, so that it is vectorised
         score = x[place]
         position = (top - score) * per_width
         position = position if position < BINS - 1 else np.float32(BINS - 1)
@@ -73,7 +73,7 @@ def sorted_by_bin(bins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @kernel
 def extremes(x: np.ndarray) -> tuple[np.float32, np.float32]:
-    """The highest and the lowest number."""
+    """The highest and the lowest score, NaN ignored."""
     high, low = np.full(LANES, -np.inf, dtype=np.float32), np.full(LANES, np.inf, dtype=np.float32)
     whole = len(x) - len(x) % LANES
     for start in range(0, whole, LANES):
@@ -89,9 +89,9 @@ def extremes(x: np.ndarray) -> tuple[np.float32, np.float32]:
 
 @kernel
 def choose_at_rank(x: np.ndarray, items: np.ndarray, rank: int) -> int:
-    """The item at this rank of the scores x (n_items,), which stand for ``items``; observed ones are NaN."""
+    """The item at this rank of the scores x (n_items,) of ``items``; observed ones are NaN."""
     bins = bin_numbers(x)
-    sizes = np.zeros((WAYS, BINS + 1), dtype=np.int32)  # several counts, since one waits for the last of its kind
+    sizes = np.zeros((WAYS, BINS + 1), dtype=np.int32)  # several histograms, since equal increments wait for each other
     whole = len(x) - len(x) % WAYS
     for place in range(0, whole, WAYS):
         for way in range(WAYS):
@@ -103,7 +103,7 @@ def choose_at_rank(x: np.ndarray, items: np.ndarray, rank: int) -> int:
         before += size
         wanted += 1
         if wanted == BINS:
-            return -1  # fewer scores than ranks: some are not numbers
+            return -1  # fewer scores than ranks: some are NaN
         size = _over_ways(sizes, wanted)
     members, found = np.empty(size, dtype=np.int64), 0
     for place in range(len(x)):
@@ -130,7 +130,7 @@ def choose_among_many(x: np.ndarray, places: np.ndarray, x_positive: float, n: i
     risk can be: none has a lower F than the items below the bin allow, none a lower prior than the lowest there.
     """
     bins = binned(x)
-    starts, positions = sorted_by_bin(bins.of_places[places])
+    starts, positions = sorted_by_bin(bins.numbers[places])
     bound = _bounds(x, places, x_positive, n, p, rule, bins)
     best, least = 0, np.inf
     while True:
@@ -139,7 +139,7 @@ def choose_among_many(x: np.ndarray, places: np.ndarray, x_positive: float, n: i
             return best
         bound[b] = np.inf
         below = bins.starts[BINS] - bins.starts[b + 1]
-        members = np.sort(x[bins.places[bins.starts[b] : bins.starts[b + 1]]])
+        members = np.sort(x[bins.entries[bins.starts[b] : bins.starts[b + 1]]])
         for k in positions[starts[b] : starts[b + 1]]:
             count = below + np.searchsorted(members, x[places[k]], side="right")
             true_negative = counted_unbias(rule.likelihood, count, n, p[k])
@@ -156,7 +156,7 @@ def _bounds(
     highest, lowest = np.full(BINS, -np.inf, dtype=np.float32), np.full(BINS, np.inf, dtype=np.float32)
     least_prior = np.full(BINS, 2.0)
     for k in range(len(places)):
-        b, score = bins.of_places[places[k]], x[places[k]]
+        b, score = bins.numbers[places[k]], x[places[k]]
         if b == BINS:
             continue
         highest[b] = max(highest[b], score)

@@ -142,11 +142,11 @@ def _least_risk(rule, draws, example, indices, factors, x):  # type: ignore[no-u
     candidates = draws.candidates[example.b, : draws.sizes[example.b]]
     priors = draws.priors[example.b, : len(candidates)]
     if len(candidates) > FEW:
-        n_items, places = len(factors.items), factors.mirror.places.of_items
+        n_items, slots = len(factors.items), factors.tiled.layout.slots
         sweep(NOTHING, rule.over, example, factors, x)
         _, n = list_sizes(rule.over, n_items, example.stop - example.start)
         x_positive = dot(factors.users[example.user], factors.items[example.positive])
-        return candidates[choose_among_many(x[:n_items], places[candidates], x_positive, n, priors, rule)]
+        return candidates[choose_among_many(x[:n_items], slots[candidates], x_positive, n, priors, rule)]
     promising = most_promising(candidates, priors, rule, example, factors, x)
     if sweep(promising, rule.over, example, factors, x):
         return candidates[promising.position]
@@ -157,7 +157,7 @@ def _least_risk(rule, draws, example, indices, factors, x):  # type: ignore[no-u
 
 @chooses(LeastRiskBySummary)
 def _least_risk_by_summary(rule, draws, example, indices, factors, x):  # type: ignore[no-untyped-def]
-    """Mostly the highest score wins whatever the F of the others; only where that is open all are judged."""
+    """Mostly the highest score wins whatever the F of the others; otherwise every candidate is judged."""
     b, size, w = example.b, draws.sizes[example.b], factors.users[example.user]
     best, highest, second = score_candidates(w, factors.items, draws.candidates[b, :size], x)
     if size > 1:
@@ -212,7 +212,7 @@ def _at_score_rank(rule, draws, example, indices, factors, x):  # type: ignore[n
     n = len(factors.items) - (example.stop - example.start)
     sweep(NOTHING, UNOBSERVED, example, factors, x)
     rank = truncated_rank(draws.uniforms[example.b, 0], rule.scale, n)
-    return choose_at_rank(x[: len(factors.items)], factors.mirror.places.items, rank)
+    return choose_at_rank(x[: len(factors.items)], factors.tiled.layout.items, rank)
 
 
 @chooses(AtFactorRank)

@@ -1,13 +1,13 @@
 """How kernels are compiled.
 
-Only entry points are kept on disk, and numba's cache looks at one file only; an entry point therefore closes over
-``DIGEST``, so that a change in any kernel file compiles it anew. All else is inlined into them: a call hands over every
-array of a rule, its draws and its factors, which takes longer than a dot product.
+Only entry points are cached on disk. Everything else is inlined into them: passing the arrays of a rule, its draws and
+its factors to a function takes longer than an inner product.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +22,29 @@ COMPILED = (
     *PACKAGE.glob("evaluation/_*.py"),
 )
 SOURCES = b"".join(path.read_bytes() for path in sorted(COMPILED))
-DIGEST = int.from_bytes(hashlib.sha256(SOURCES).digest()[:6], "big")
+DIGEST = hashlib.sha256(SOURCES).hexdigest()[:12]
 null: Any = cgutils.get_null_value
 INLINED: Any = {"nogil": True, "error_model": "numpy", "forceinline": True}
 
 kernel = njit(**INLINED)
-entry_point = njit(nogil=True, error_model="numpy", cache=True)
 # sums may be reordered into vector lanes; infinities and NaN keep their meaning
 reordering_kernel = njit(**INLINED, fastmath={"reassoc", "contract", "nsz"})
 
 
-def _lent(typing_context: Any, value: Any) -> Any:
-    """An entry point's own argument, an array or a tuple of arrays, whose references are not counted from here on.
+def entry_point(function: Callable[..., Any]) -> Any:
+    """Compile a function and cache it on disk, under a name with the digest of all kernel files.
 
-    numba counts a reference for each array it takes out of a tuple, with an atomic instruction that costs as much as a
-    dot product. The caller holds the arrays while the entry point runs, so nothing can be freed.
+    numba's cache checks the file of the function alone, and cannot read an index that refers to a class since removed.
+    """
+    function.__qualname__ += f"_{DIGEST}"
+    return njit(nogil=True, error_model="numpy", cache=True)(function)
+
+
+def _lent(typing_context: Any, value: Any) -> Any:
+    """An argument of an entry point, an array or a tuple of arrays, without reference counting.
+
+    numba counts a reference for each array it takes out of a tuple, with an atomic instruction that costs as much as an
+    inner product. The caller holds the arrays while the entry point runs, so nothing can be freed.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -55,7 +63,7 @@ def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
         array.parent = null(array.parent.type)
         return array._getvalue()
     if isinstance(kind, types.BaseTuple):
-        for place, own in enumerate(kind.types):  # type: ignore[attr-defined]
-            part = _uncounted(context, builder, own, builder.extract_value(value, place))
-            value = builder.insert_value(value, part, place)
+        for position, part_kind in enumerate(kind.types):  # type: ignore[attr-defined]
+            part = _uncounted(context, builder, part_kind, builder.extract_value(value, position))
+            value = builder.insert_value(value, part, position)
     return value

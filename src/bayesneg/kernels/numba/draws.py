@@ -1,8 +1,8 @@
 """Candidates for many examples at once, compiled: same names and same draws as in ``reference``.
 
-Items are drawn from the whole catalogue and those the user has chosen are rejected. Where that would be slow, and
-after a fixed number of tries, what is left is numbered and drawn from instead; so nothing can loop. Each example has
-its own random stream, so that any number of threads draws the same.
+Items are drawn from the whole catalogue and observed items are rejected. Where rejection would be slow, and after a
+fixed number of tries, a rank among the unobserved items is drawn instead, so that no loop is unbounded. Each example
+has its own random stream: the draws do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from itertools import pairwise
 
 import numpy as np
 
-from bayesneg.kernels.numba.compiling import DIGEST, entry_point, kernel
-from bayesneg.kernels.numba.observed import Observed, Row, in_row, observes
+from bayesneg.kernels.numba.compiling import entry_point, kernel
+from bayesneg.kernels.numba.observed import Observed, ObservedRow, in_row, observes
 from bayesneg.kernels.numba.prefetch import prefetch
 from bayesneg.kernels.numba.rng import GOLDEN, below, mixed, stream_of, unit
 from bayesneg.kernels.reference.draws import SCARCE, TRIES
 
-WORTH_A_THREAD = 1 << 17  # candidates: a thread takes long to start
+WORTH_A_THREAD = 1 << 17  # candidates per thread at least, since a thread takes long to start
 AHEAD = 8  # examples: rows lie anywhere in memory and are asked for so long before they are needed
 
 
 def uniform_candidates(
     users: np.ndarray, observed: Observed, m: int, seed: int, *, threads: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Unobserved items (B, m) without replacement, −1 where there are fewer, and how many each row has (B,)."""
+    """Unobserved items (B, m) without replacement, −1 where there are fewer, and the number of each row (B,)."""
     users = np.ascontiguousarray(users, dtype=np.int32)
     candidates, sizes = np.empty((len(users), m), dtype=np.int32), np.empty(len(users), dtype=np.int32)
 
@@ -52,7 +52,7 @@ def weighted_items(
     """One unobserved item (B, 1) per example, with probability ∝ its weight, and whether there is one (B,).
 
     ``mass`` (n_items + 1,) are the cumulated weights from 0, ``row_mass`` (n + n_users,) the cumulated weights of each
-    user's own row from 0, ``n_weighted`` how many items have a weight at all; every observed item has one. ``guide``
+    user's row from 0, ``n_weighted`` how many items have a weight at all; every observed item has one. ``guide``
     (2^g,) is the item at each 2^g-th part of the whole mass, where the search for an item begins.
     """
     users = np.ascontiguousarray(users, dtype=np.int32)
@@ -71,7 +71,7 @@ def weighted_items(
 
 
 def looked_up(numbers: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-    """The number (B, m) that a list (n_items,) float64 has for each candidate (B, m); anything in the place of −1."""
+    """The values (B, m) of a list (n_items,) float64 at the candidates (B, m); arbitrary where a candidate is −1."""
     found = np.empty(candidates.shape, dtype=np.float64)
     look_up(numbers, candidates, found)
     return found
@@ -105,7 +105,7 @@ def number_outside(ascending: np.ndarray, start: int, stop: int, rank: int) -> i
 
 
 @kernel
-def take_all(row: Row, indices: np.ndarray, n_items: int, b: int, candidates: np.ndarray) -> None:
+def take_all(row: ObservedRow, indices: np.ndarray, n_items: int, b: int, candidates: np.ndarray) -> None:
     """Every unobserved item, ascending, then −1."""
     place, k = row.start, 0
     for item in range(n_items):
@@ -119,9 +119,15 @@ def take_all(row: Row, indices: np.ndarray, n_items: int, b: int, candidates: np
 
 @kernel
 def take_by_rejection(
-    row: Row, indices: np.ndarray, bits: np.ndarray, n_items: int, state: np.uint64, b: int, candidates: np.ndarray
+    row: ObservedRow,
+    indices: np.ndarray,
+    bits: np.ndarray,
+    n_items: int,
+    state: np.uint64,
+    b: int,
+    candidates: np.ndarray,
 ) -> bool:
-    """Items of the whole catalogue, but those observed or drawn before; False where tries run out."""
+    """Draw from the whole catalogue and reject observed and repeated items; False where tries run out."""
     m = candidates.shape[1]
     k = 0
     for _ in range(TRIES * m):
@@ -141,7 +147,13 @@ def take_by_rejection(
 
 @kernel
 def take_by_rank(
-    row: Row, indices: np.ndarray, n_items: int, state: np.uint64, b: int, candidates: np.ndarray, ranks: np.ndarray
+    row: ObservedRow,
+    indices: np.ndarray,
+    n_items: int,
+    state: np.uint64,
+    b: int,
+    candidates: np.ndarray,
+    ranks: np.ndarray,
 ) -> None:
     """Ranks among the unobserved items without replacement, then the item at each; ``ranks`` (m,) is room for them."""
     n = n_items - (row.stop - row.start)
@@ -158,7 +170,7 @@ def take_by_rank(
 
 @kernel
 def weighted_by_rejection(
-    row: Row,
+    row: ObservedRow,
     indices: np.ndarray,
     bits: np.ndarray,
     mass: np.ndarray,
@@ -181,9 +193,9 @@ def weighted_by_rejection(
 
 @kernel
 def weighted_by_inversion(
-    row: Row, indices: np.ndarray, mass: np.ndarray, row_mass: np.ndarray, offset: int, state: np.uint64
+    row: ObservedRow, indices: np.ndarray, mass: np.ndarray, row_mass: np.ndarray, offset: int, state: np.uint64
 ) -> int:
-    """An item ∝ its weight among those outside the row, whose own mass begins at row_mass[row.start + offset]."""
+    """An item ∝ its weight among those outside the row, whose mass begins at row_mass[row.start + offset]."""
     target = unit(mixed(state + GOLDEN)) * (mass[-1] - row_mass[row.stop + offset])
     low, high = row.start, row.stop  # the observed items before ``low`` lie before the target
     while low < high:
@@ -204,63 +216,59 @@ def weighted_by_inversion(
 # ------------------------------------------------------------------------------------------------------ entry points
 
 
-def _entry_points(digest: int) -> tuple[Callable[..., None], Callable[..., None], Callable[..., None]]:
-    @entry_point
-    def draw_uniform(users, first, observed, seed, candidates, sizes):  # type: ignore[no-untyped-def]
-        """The examples ``first``, ``first`` + 1, … of a batch."""
-        indptr, indices, n_items, bits, shifts = observed  # a tuple of arrays would be counted at every use
-        m = candidates.shape[1]
-        ranks = np.empty(m + digest * 0, dtype=np.int64)
-        for b in range(len(users)):
-            later = users[min(b + 2 * AHEAD, len(users) - 1)]
-            prefetch(indptr, later)
-            prefetch(shifts, later)
-            prefetch(bits, 2 * indptr[users[min(b + AHEAD, len(users) - 1)]])
-            row = Row(indptr[users[b]], indptr[users[b] + 1], shifts[users[b]])
-            n = n_items - (row.stop - row.start)
-            sizes[b] = min(n, m)
-            if n <= m:
-                take_all(row, indices, n_items, b, candidates)
+@entry_point
+def draw_uniform(users, first, observed, seed, candidates, sizes):  # type: ignore[no-untyped-def]
+    """The examples ``first``, ``first`` + 1, … of a batch."""
+    indptr, indices, n_items, bits, shifts = observed  # a tuple of arrays would be counted at every use
+    m = candidates.shape[1]
+    ranks = np.empty(m, dtype=np.int64)
+    for b in range(len(users)):
+        later = users[min(b + 2 * AHEAD, len(users) - 1)]
+        prefetch(indptr, later)
+        prefetch(shifts, later)
+        prefetch(bits, 2 * indptr[users[min(b + AHEAD, len(users) - 1)]])
+        row = ObservedRow(indptr[users[b]], indptr[users[b] + 1], shifts[users[b]])
+        n = n_items - (row.stop - row.start)
+        sizes[b] = min(n, m)
+        if n <= m:
+            take_all(row, indices, n_items, b, candidates)
+            continue
+        state = stream_of(seed, first + b)
+        if SCARCE * (n - m) >= n_items:
+            if take_by_rejection(row, indices, bits, n_items, state, b, candidates):
                 continue
-            state = stream_of(seed, first + b)
-            if SCARCE * (n - m) >= n_items:
-                if take_by_rejection(row, indices, bits, n_items, state, b, candidates):
-                    continue
-                state += np.uint64(TRIES * m) * GOLDEN
-            take_by_rank(row, indices, n_items, state, b, candidates, ranks)
-
-    @entry_point
-    def draw_weighted(  # type: ignore[no-untyped-def]
-        users, first, observed, mass, row_mass, n_weighted, guide, guide_shift, seed, candidates, sizes
-    ):
-        """The examples ``first``, ``first`` + 1, … of a batch."""
-        indptr, indices, _, bits, shifts = observed
-        for b in range(len(users) + digest * 0):
-            later = users[min(b + 2 * AHEAD, len(users) - 1)]
-            prefetch(indptr, later)
-            prefetch(shifts, later)
-            prefetch(bits, 2 * indptr[users[min(b + AHEAD, len(users) - 1)]])
-            user = users[b]
-            row = Row(indptr[user], indptr[user + 1], shifts[user])
-            candidates[b, 0], sizes[b] = -1, 0
-            if n_weighted <= row.stop - row.start:
-                continue
-            state = stream_of(seed, first + b)
-            item = -1
-            if SCARCE * (mass[-1] - row_mass[row.stop + user]) >= mass[-1]:
-                item = weighted_by_rejection(row, indices, bits, mass, guide, guide_shift, state)
-                state += np.uint64(TRIES) * GOLDEN
-            if item < 0:
-                item = weighted_by_inversion(row, indices, mass, row_mass, user, state)
-            candidates[b, 0], sizes[b] = item, item >= 0
-
-    @entry_point
-    def look_up(numbers, candidates, found):  # type: ignore[no-untyped-def]
-        for b in range(len(candidates) + digest * 0):
-            for k in range(candidates.shape[1]):
-                found[b, k] = numbers[np.uint32(max(candidates[b, k], 0))]
-
-    return draw_uniform, draw_weighted, look_up
+            state += np.uint64(TRIES * m) * GOLDEN
+        take_by_rank(row, indices, n_items, state, b, candidates, ranks)
 
 
-draw_uniform, draw_weighted, look_up = _entry_points(DIGEST)
+@entry_point
+def draw_weighted(  # type: ignore[no-untyped-def]
+    users, first, observed, mass, row_mass, n_weighted, guide, guide_shift, seed, candidates, sizes
+):
+    """The examples ``first``, ``first`` + 1, … of a batch."""
+    indptr, indices, _, bits, shifts = observed
+    for b in range(len(users)):
+        later = users[min(b + 2 * AHEAD, len(users) - 1)]
+        prefetch(indptr, later)
+        prefetch(shifts, later)
+        prefetch(bits, 2 * indptr[users[min(b + AHEAD, len(users) - 1)]])
+        user = users[b]
+        row = ObservedRow(indptr[user], indptr[user + 1], shifts[user])
+        candidates[b, 0], sizes[b] = -1, 0
+        if n_weighted <= row.stop - row.start:
+            continue
+        state = stream_of(seed, first + b)
+        item = -1
+        if SCARCE * (mass[-1] - row_mass[row.stop + user]) >= mass[-1]:
+            item = weighted_by_rejection(row, indices, bits, mass, guide, guide_shift, state)
+            state += np.uint64(TRIES) * GOLDEN
+        if item < 0:
+            item = weighted_by_inversion(row, indices, mass, row_mass, user, state)
+        candidates[b, 0], sizes[b] = item, item >= 0
+
+
+@entry_point
+def look_up(numbers, candidates, found):  # type: ignore[no-untyped-def]
+    for b in range(len(candidates)):
+        for k in range(candidates.shape[1]):
+            found[b, k] = numbers[np.uint32(max(candidates[b, k], 0))]

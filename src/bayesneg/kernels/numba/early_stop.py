@@ -1,4 +1,4 @@
-"""The whole catalogue for one choice, or as much of it as proves the choice: compiled.
+"""Sweeps over the catalogue that stop as soon as the choice is proved: compiled.
 
 docs/equations.md has the proof behind :func:`most_promising`.
 """
@@ -17,9 +17,9 @@ FEW = 16  # up to this many candidates F is counted by plain sweeps, above it by
 
 
 class Promising(NamedTuple):
-    """The candidate that wins if enough unobserved items are seen to score above it."""
+    """The candidate that wins if enough unobserved items score above it."""
 
-    position: int  # −1 where nothing can be proved early
+    position: int  # −1 where no early proof is possible
     threshold: float  # an item counts as above only beyond rounding
     above_needed: float
 
@@ -29,7 +29,7 @@ NOTHING = Promising(-1, np.inf, np.inf)
 
 @kernel
 def most_promising(candidates, priors, rule, example, factors, x):  # type: ignore[no-untyped-def]
-    """What would prove the least risk without counting every F. It never changes the choice.
+    """The condition that proves the least risk without counting every F. It never changes the choice.
 
     Risk grows with the counted share, so no candidate has less than at the lowest there is, 1/(n+1). The one that is
     best there wins for sure if its risk is below the others' bounds even at a share that is certainly too high; and
@@ -71,15 +71,15 @@ def most_promising(candidates, priors, rule, example, factors, x):  # type: igno
 
 @kernel
 def sweep(promising, over, example, factors, x):  # type: ignore[no-untyped-def]
-    """Score tile after tile into x, by place, NaN where an item must not count; True if the proof came early."""
-    w, rows = factors.users[example.user], factors.mirror.places.rows
+    """Score tile after tile into x, by slot, NaN where an item is not counted; True if the choice was proved early."""
+    w, rows = factors.users[example.user], factors.tiled.layout.rows
     n_items = len(factors.items)
     if promising.above_needed < 0.0:
         return True
     above, observed = 0, example.start
     for tile in range((n_items + TILE - 1) // TILE):
         low, high = tile * TILE, (tile + 1) * TILE
-        score_tile(w, factors.mirror.tiles, tile, x[low:high])
+        score_tile(w, factors.tiled.values, tile, x[low:high])
         if not over.with_observed:
             while observed < example.stop and rows[observed] < high:
                 x[rows[observed]] = np.nan
@@ -94,11 +94,11 @@ def sweep(promising, over, example, factors, x):  # type: ignore[no-untyped-def]
 @kernel
 def judge_candidates(candidates, priors, rule, example, factors, x):  # type: ignore[no-untyped-def]
     """The candidates' scores and their unbias, with F counted over the swept list in x."""
-    n_items, places = len(factors.items), factors.mirror.places.of_items
+    n_items, slots = len(factors.items), factors.tiled.layout.slots
     _, n = list_sizes(rule.over, n_items, example.stop - example.start)
     x_candidates, counts = np.empty(len(candidates), dtype=np.float32), np.empty(len(candidates), dtype=np.int64)
     for k in range(len(candidates)):
-        x_candidates[k] = x[places[candidates[k]]]
+        x_candidates[k] = x[slots[candidates[k]]]
     count_at_most(x[:n_items], x_candidates, counts)
     true_negative = np.empty(len(candidates), dtype=np.float64)
     for k in range(len(candidates)):

@@ -1,7 +1,7 @@
 """Random numbers inside compiled code: the generator of ``reference``, under the same names.
 
-Every example has a stream of its own, so that what is drawn for it depends on the seed and on its place in the batch,
-and never on how the batch was divided among threads. A stream's state is one number to which GOLDEN is added.
+Every example has its own stream: its draws depend on the seed and on its position in the batch, and not on how the
+batch is divided among threads. A stream's state is one number to which GOLDEN is added.
 """
 
 from __future__ import annotations

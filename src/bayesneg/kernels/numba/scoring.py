@@ -1,7 +1,7 @@
-"""Scores as fast as the processor multiplies, compiled.
+"""Inner products, compiled.
 
-For rules that look at the whole catalogue the items are mirrored in tiles, popular items first: within a tile the
-numbers of one factor lie side by side, so that a tile's scores come from a few vector instructions.
+For rules that score the whole catalogue the item embeddings are kept a second time in tiles, popular items first:
+within a tile the values of one factor are adjacent, so that the scores of a tile take a few vector instructions.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from bayesneg.kernels.numba.compiling import kernel, reordering_kernel
 TILE = 64  # items per tile
 
 
-class Places(NamedTuple):
-    """Where each item stands in the mirror: its rank by popularity, so that high scores tend to come first."""
+class TileLayout(NamedTuple):
+    """The slot of each item in the tiles: its rank by popularity, so that high scores tend to come first."""
 
-    of_items: np.ndarray  # (n_items,) int32
-    items: np.ndarray  # (n_items,) int32, the item at each place
-    rows: np.ndarray  # (n,) int32, the places of each user's items, ascending within the user
+    slots: np.ndarray  # (n_items,) int32, the slot of each item
+    items: np.ndarray  # (n_items,) int32, the item in each slot
+    rows: np.ndarray  # (n,) int32, the slots of each user's training items, ascending within the user
 
 
-class Mirror(NamedTuple):
-    """The items once more, for sweeping; empty where no rule sweeps."""
+class TiledItems(NamedTuple):
+    """The item embeddings in tiles; empty where the rule does not sweep the catalogue."""
 
-    tiles: np.ndarray  # (n_tiles · d · TILE,) float32
-    places: Places
+    values: np.ndarray  # (n_tiles · d · TILE,) float32
+    layout: TileLayout
 
 
 class Factors(NamedTuple):
@@ -35,31 +35,32 @@ class Factors(NamedTuple):
 
     users: np.ndarray  # (n_users, d) float32
     items: np.ndarray  # (n_items, d) float32
-    mirror: Mirror  # the items again, where the rule sweeps them
+    tiled: TiledItems  # the items again, where the rule sweeps the catalogue
 
 
-def places_of(users: np.ndarray, indices: np.ndarray, n_items: int) -> Places:
-    """From the training pairs, user by user."""
+def tile_layout(users: np.ndarray, indices: np.ndarray, n_items: int) -> TileLayout:
+    """The layout for training pairs (users, indices), given user by user."""
     order = np.argsort(-np.bincount(indices, minlength=n_items), kind="stable").astype(np.int32)
-    of_items = np.empty(n_items, dtype=np.int32)
-    of_items[order] = np.arange(n_items, dtype=np.int32)
-    keys = users.astype(np.int64) * n_items + of_items[indices]
+    slots = np.empty(n_items, dtype=np.int32)
+    slots[order] = np.arange(n_items, dtype=np.int32)
+    keys = users.astype(np.int64) * n_items + slots[indices]
     keys.sort()
-    return Places(of_items, order, (keys % n_items).astype(np.int32))
+    return TileLayout(slots, order, (keys % n_items).astype(np.int32))
 
 
-def mirror_of(items: np.ndarray, places: Places) -> Mirror:
-    """``items`` (n_items, d) in tiles."""
+def tile_items(items: np.ndarray, layout: TileLayout) -> TiledItems:
+    """The embeddings ``items`` (n_items, d) in tiles."""
     n_items, d = items.shape
     n_tiles = -(-n_items // TILE)
     tiles = np.zeros((n_tiles, TILE, d), dtype=np.float32)
-    tiles.reshape(-1, d)[:n_items] = items[places.items]
-    return Mirror(np.ascontiguousarray(tiles.transpose(0, 2, 1)).ravel(), places)
+    tiles.reshape(-1, d)[:n_items] = items[layout.items]
+    return TiledItems(np.ascontiguousarray(tiles.transpose(0, 2, 1)).ravel(), layout)
 
 
-def no_mirror() -> Mirror:
+def no_tiles() -> TiledItems:
+    """No tiles, for rules that do not sweep the catalogue."""
     nothing = np.empty(0, dtype=np.int32)
-    return Mirror(np.empty(0, dtype=np.float32), Places(nothing, nothing, nothing))
+    return TiledItems(np.empty(0, dtype=np.float32), TileLayout(nothing, nothing, nothing))
 
 
 @reordering_kernel
@@ -81,7 +82,7 @@ def rounding(a: np.ndarray, b: np.ndarray) -> Any:
 
 @reordering_kernel
 def score_tile(w: np.ndarray, tiles: np.ndarray, tile: int, x: np.ndarray) -> None:
-    """Scores (TILE,) of one tile, sixteen factors at a time so that x is read and written seldom."""
+    """Scores (TILE,) of one tile, sixteen factors at a time, so that x is read and written seldom."""
     d = len(w)
     whole = d - d % 16
     start = tile * d * TILE
@@ -118,12 +119,12 @@ def score_tile(w: np.ndarray, tiles: np.ndarray, tile: int, x: np.ndarray) -> No
 
 
 @kernel
-def update_mirror(mirror: Mirror, item: int, h: np.ndarray) -> None:
-    """Copy the new vector of one item into its tile."""
-    place = mirror.places.of_items[item]
-    start = (place // TILE) * len(h) * TILE + place % TILE
+def update_tile(tiled: TiledItems, item: int, h: np.ndarray) -> None:
+    """Copy the new embedding of one item into its tile."""
+    slot = tiled.layout.slots[item]
+    start = (slot // TILE) * len(h) * TILE + slot % TILE
     for f in range(len(h)):
-        mirror.tiles[start + f * TILE] = h[f]
+        tiled.values[start + f * TILE] = h[f]
 
 
 @kernel

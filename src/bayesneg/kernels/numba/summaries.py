@@ -1,33 +1,31 @@
-"""Where a score stands in a user's list, read off a short summary of that list instead of the list itself, compiled.
+"""The rank of a score, read off a short summary of the user's score list: compiled.
 
-A summary holds the scores at a few ranks, dense at the top and thinning out geometrically, in units of the length of
-the user's vector: while the vector grows the summary grows with it, and only a turn makes it stale. Large catalogues
-are summarised from a pool: all the items that can stand high in some list, and fewer and fewer of the others, each
-counting for those left out.
+A summary holds the scores at a few ranks, dense at the top and geometric below, divided by the norm of the user's
+embedding: it stays valid while the embedding grows, and only a turn makes it stale. Large catalogues are summarised
+from a pool: all items that can score high for some user, and a thinning sample of the others with weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesneg.kernels.numba.compiling import DIGEST, entry_point, kernel, lent, reordering_kernel
+from bayesneg.kernels.numba.compiling import entry_point, kernel, lent, reordering_kernel
 from bayesneg.kernels.reference.formulas import SHORTEST
 
 KNOTS = 32  # ranks of a summary, at most
 REACH = 2.0  # standard deviations
 BINS = 256  # between the highest and the lowest score of a list; a knot is off by no more than one
-FEW_BINS = 64  # fewer filled ones tell scores apart too coarsely
+FEW_BINS = 64  # fewer filled bins resolve scores too coarsely
 
 
 class Pool(NamedTuple):
-    """The items a list is summarised from."""
+    """The items that a score list is summarised from."""
 
     items: np.ndarray  # (P,) int32
-    weights: np.ndarray  # (P,) int32, how many items of the catalogue each counts for
-    places: np.ndarray  # (n_items,) int32, where an item stands in the pool, −1 outside
+    weights: np.ndarray  # (P,) int32, the number of items of the catalogue that each stands for
+    slots: np.ndarray  # (n_items,) int32, the position of an item in the pool, −1 outside
 
 
 def knot_ranks(n_items: int) -> np.ndarray:
@@ -46,7 +44,7 @@ def knot_ranks(n_items: int) -> np.ndarray:
 
 
 def pool_of(users: np.ndarray, items: np.ndarray, size: int) -> Pool:
-    """All items of a small catalogue; of a larger one mostly those that score high for some users.
+    """The pool: all items of a small catalogue, mostly those that score high for some users of a larger one.
 
     Told by the mean of an item's score over users of length 1 and two standard deviations above it.
     """
@@ -75,9 +73,9 @@ def thinned(order: np.ndarray, size: int) -> Pool:
         weights.append(np.diff(bounds))
         first, step = 2 * first, 2 * step
     items = order[np.concatenate(chosen)].astype(np.int32)
-    places = np.full(len(order), -1, dtype=np.int32)
-    places[items] = np.arange(len(items), dtype=np.int32)
-    return Pool(items, np.concatenate(weights).astype(np.int32), places)
+    slots = np.full(len(order), -1, dtype=np.int32)
+    slots[items] = np.arange(len(items), dtype=np.int32)
+    return Pool(items, np.concatenate(weights).astype(np.int32), slots)
 
 
 @reordering_kernel
@@ -97,11 +95,11 @@ def share_moved(now: np.ndarray, then: np.ndarray) -> Any:
     return np.sqrt(total) / length_of(then)
 
 
-@kernel
-def find_due(
+@entry_point
+def due_users(
     users: np.ndarray, epoch: int, vectors: np.ndarray, then: np.ndarray, made: np.ndarray, moved: float
 ) -> np.ndarray:
-    """The users, each once, without a summary of this epoch or ``moved`` of a length away from ``then``; marks them."""
+    """The users, each once, without a summary of this epoch or more than ``moved`` away from ``then``; marks them."""
     due, seen = np.empty(len(users), dtype=np.int32), np.zeros(len(vectors), dtype=np.bool_)
     n_due = 0
     for user in users:
@@ -116,14 +114,15 @@ def find_due(
     return due[:n_due]
 
 
-@kernel
-def write_knots(x, highest, lowest, users, vectors, pool, indptr, indices, over_all, ranks, knots):  # type: ignore[no-untyped-def]
+@entry_point
+def summarise(x, highest, lowest, users, vectors, pool, indptr, indices, over_all, ranks, knots):  # type: ignore[no-untyped-def]
     """Write the knots of ``users`` (B,) from their scores x (B, P) of the pool's items, from highest to lowest (B,).
 
     Scores are counted in equal bins; a knot lies as deep in its bin as its rank does. Where few bins are filled, as
     when one item scores far above the others, bins with several knots are counted again in finer ones.
     """
-    outside = x.shape[1]  # the place of all items that are not in the pool, of no weight and in no bin
+    pool = lent(pool)
+    outside = x.shape[1]  # the slot of all items that are not in the pool, without weight and bin
     bins, weights = np.empty(outside + 1, dtype=np.int32), np.append(pool.weights, np.int32(0))
     counts, first = np.empty(BINS + 1, dtype=np.int32), np.empty(BINS + 1, dtype=np.int32)
     for b in range(len(users)):
@@ -140,7 +139,7 @@ def write_knots(x, highest, lowest, users, vectors, pool, indptr, indices, over_
             counts[np.uint32(bins[place])] += weights[place]
         if not over_all:
             for observed in range(indptr[user], indptr[user + 1]):
-                place = pool.places[np.uint32(indices[observed])]
+                place = pool.slots[np.uint32(indices[observed])]
                 inside = np.uint32(place if place >= 0 else outside)
                 counts[np.uint32(bins[inside])] -= weights[inside]
                 bins[inside] = BINS
@@ -190,7 +189,7 @@ def spread_knots(row, bins, counts, weights, first, top, width, length, ranks, k
 
 @kernel
 def items_above(knots: np.ndarray, ranks: np.ndarray, z: float) -> Any:
-    """How many items stand above a score in units of the vector's length, in proportion between two knots."""
+    """The number of items above a score divided by the norm of the user's embedding, linear between two knots."""
     passed = np.int32(0)
     for k in range(len(knots)):
         passed += np.int32(knots[k] > z)
@@ -205,23 +204,5 @@ def items_above(knots: np.ndarray, ranks: np.ndarray, z: float) -> Any:
 
 @kernel
 def others_above(rule, user, z, n):  # type: ignore[no-untyped-def]
-    """How many of the n items stand above one of them, by the user's summary."""
+    """The number of the n items above one of them, by the user's summary."""
     return min(items_above(rule.knots[user], rule.ranks, z), n - 1.0)
-
-
-def _entry_points(digest: int) -> tuple[Callable[..., np.ndarray], Callable[..., None]]:
-    @entry_point
-    def due_users(users, epoch, vectors, then, made, moved):  # type: ignore[no-untyped-def]
-        """What ``find_due`` finds."""
-        return find_due(users, epoch + digest * 0, vectors, then, made, moved)
-
-    @entry_point
-    def summarise(x, highest, lowest, users, vectors, pool, indptr, indices, over_all, ranks, knots):  # type: ignore[no-untyped-def]
-        """What ``write_knots`` writes."""
-        if len(users) > digest * 0:
-            write_knots(x, highest, lowest, users, vectors, lent(pool), indptr, indices, over_all, ranks, knots)
-
-    return due_users, summarise
-
-
-due_users, summarise = _entry_points(DIGEST)

@@ -248,7 +248,7 @@ class TorchAtFactorRank(TorchChoice):
 def choose_at_factor_rank(
     w: Tensor, scale: float, orders: Tensor, spreads: Tensor, rows: TrainingRows, users: Tensor, uniforms: Tensor
 ) -> Tensor:
-    """The item (B,) at a drawn rank of a drawn factor's list; the first of eight draws that is no positive."""
+    """The item (B,) at a drawn rank of a drawn factor's list; the first of eight draws that is unobserved."""
     n_items = orders.shape[1]
     mass = (w.double().abs() * spreads).cumsum(dim=1)  # (B, d)
     pairs = uniforms.view(len(w), FACTOR_TRIES, 2)

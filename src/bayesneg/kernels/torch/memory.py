@@ -26,15 +26,15 @@ def fresh_for_memory(candidates: Tensor, sizes: Tensor, memory: Tensor, size: in
 
 
 def refreshed_memory(memory: Tensor, fresh: Tensor, x: Tensor, temperature: float, uniforms: Tensor) -> Tensor:
-    """Which of memory and fresh items (B, S + S2) stay: slot by slot the item (B, S), −1 where a slot is empty.
+    """The refreshed memory (B, S): which of memory and fresh items (B, S + S2) stay; −1 in an empty slot.
 
-    As many stay as the memory had, the largest of x/τ perturbed by Gumbel noise; those of the memory keep their slots
-    and newcomers fill the others, best first.
+    As many stay as the memory had, those of largest x/τ plus Gumbel noise; items of the memory keep their slots and new
+    items fill the others, best first.
     """
     slots = memory.shape[1]
     both = torch.cat([memory, fresh], dim=1)
     valid = both >= 0
-    # the uniform numbers belong to the valid places in order, as the definition has no gaps
+    # the uniform numbers belong to the valid entries in order, as the reference has no gaps
     rank = (valid.cumsum(dim=1) - 1).clamp(min=0)
     noise = -torch.log(-torch.log(uniforms.gather(1, rank).clamp(min=1e-300)))
     keys = torch.where(valid, x.double() / temperature + noise, -INFINITY)

@@ -1,4 +1,4 @@
-"""Adam, in one launch per parameter on a GPU."""
+"""Adam with one kernel launch per parameter on a GPU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bayesneg.kernels.torch.gradients import fused_for
 
 
 class Adam(torch.optim.Adam):
-    """Torch's own, except where a fused kernel serves: torch's fused one keeps few of a GPU's processors busy."""
+    """``torch.optim.Adam``, with the Triton kernel where it runs: torch's fused one occupies few multiprocessors."""
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:

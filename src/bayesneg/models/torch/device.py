@@ -1,4 +1,4 @@
-"""Where a torch model trains, and what to say when there is no such place or no room left."""
+"""The device that a torch model trains on, and the error when its memory is full."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def device_name(name: str) -> str:
 
 @contextmanager
 def memory_named(device: torch.device, settings: TorchSettings) -> Iterator[None]:
-    """Out of memory becomes a sentence that says what can be lowered."""
+    """Turn an out-of-memory error into one that says which settings to lower."""
     try:
         yield
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
@@ -33,5 +33,5 @@ def memory_named(device: torch.device, settings: TorchSettings) -> Iterator[None
             raise
         raise BayesnegError(
             f"out of memory on {device.type}: lower batch_size (now {settings.batch_size}), "
-            f"chunk (now {settings.chunk}) or the width of the vectors"
+            f"chunk (now {settings.chunk}) or the dimension of the embeddings"
         ) from error

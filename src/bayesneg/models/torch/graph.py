@@ -21,7 +21,7 @@ def normalised_adjacency(train: Interactions) -> Tensor:
     starts = np.concatenate(([0], np.cumsum(degrees)))
     scale = 1.0 / np.sqrt(np.maximum(degrees, 1))
     values = np.repeat(scale, degrees) * scale[columns]
-    whole = np.int32 if max(n, len(columns)) < 2**31 else np.int64  # the narrower halves what a product must read
+    whole = np.int32 if max(n, len(columns)) < 2**31 else np.int64  # int32 halves the memory that a product reads
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         warnings.filterwarnings("ignore", message="Sparse invariant checks")

@@ -22,13 +22,13 @@ from bayesneg.interfaces import Batch, Embeddings, NegativeSampler, RuleSampler,
 from bayesneg.kernels.reference.choices import Draws, Rule
 from bayesneg.kernels.torch.choices import torch_choice
 from bayesneg.kernels.torch.score_lists import TrainingRows
-from bayesneg.models.embedding import EmbeddingScorer
+from bayesneg.models.scorers import EmbeddingScorer
 from bayesneg.models.torch.device import memory_named
 from bayesneg.models.torch.settings import TorchSettings
 from bayesneg.models.torch.steps import CompiledSteps, Packed, TorchSteps, largest_batch, pack
 from bayesneg.models.torch.summaries import TorchSummaries
 from bayesneg.models.torch.trainable import Trainable
-from bayesneg.models.validate import checked_negatives
+from bayesneg.models.validate import validate_negatives
 
 EXAMPLES = 1 << 15  # per block at most, unless a batch has more
 NUMBERS = 1 << 18  # drawn numbers per block at most
@@ -145,7 +145,7 @@ class TorchLearner:
 
     def _sampled_by(self, sampler: NegativeSampler, batch: Batch) -> Sampled:
         """One batch with the negatives of a custom sampler."""
-        negatives = checked_negatives(sampler.sample(batch), batch).astype(np.int32)
+        negatives = validate_negatives(sampler.sample(batch), batch).astype(np.int32)
         users, positives, chosen = (
             torch.from_numpy(array.astype(np.int64)).to(self.device)
             for array in (batch.users, batch.positives, negatives)

@@ -18,7 +18,7 @@ from bayesneg.models.torch.batch_scores import EmbeddingScores
 from bayesneg.models.torch.trainable import Trainable
 
 if TYPE_CHECKING:
-    from bayesneg.kernels.numba.scoring import Places
+    from bayesneg.kernels.numba.scoring import TileLayout
 
 NOBODY = np.empty(0, dtype=np.int64)
 
@@ -31,9 +31,9 @@ class CompiledSteps:
 
         self.trainable, self.train, self.kind = trainable, train, type(rule)
         self.remembers = choices.compiled(rule).remembers
-        self.places: Places | None = None
+        self.layout: TileLayout | None = None
         if choices.compiled(rule).sweeps:
-            self.places = scoring.places_of(train.users, train.indices, train.n_items)
+            self.layout = scoring.tile_layout(train.users, train.indices, train.n_items)
 
     def fits(self, rule: Rule) -> bool:
         return type(rule) is self.kind
@@ -57,12 +57,12 @@ class CompiledSteps:
         from bayesneg.kernels.numba import scoring, sgd
 
         w, h = scores.users.numpy(), scores.items.numpy()
-        mirror = scoring.no_mirror() if self.places is None else scoring.mirror_of(h, self.places)
+        tiled = scoring.no_tiles() if self.layout is None else scoring.tile_items(h, self.layout)
         users = block.users[part]
         firsts = np.flatnonzero(first_of_its_user(users)) if self.remembers else NOBODY
         sgd.choose_block(
             rule, users, block.positives[part], draws, firsts,
-            self.train.indptr, self.train.indices, scoring.Factors(w, h, mirror), negatives,
+            self.train.indptr, self.train.indices, scoring.Factors(w, h, tiled), negatives,
         )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Summaries of the users' score lists, made and kept where a model's vectors are: ``kernels/numba/summaries.py``."""
+"""Summaries of the users' score lists on a GPU, as ``kernels/numba/summaries.py`` computes them on the CPU."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from torch import Tensor
 from bayesneg.kernels.torch.formulas import lengths_of, summarise
 from bayesneg.kernels.torch.score_lists import TrainingRows
 
-SCORES = 1 << 24  # held at once while summaries are made
+SCORES = 1 << 24  # held at once while summaries are computed
 
 
 class TorchSummaries:
-    """The knots (n_users, K) of all users, and when and from which vectors they were made."""
+    """The knots (n_users, K) of all users, with the epoch and the embedding of the last computation of each."""
 
     def __init__(self, rows: TrainingRows, ranks: np.ndarray, dim: int, device: torch.device) -> None:
         n_users = len(rows.indptr) - 1
@@ -26,7 +26,7 @@ class TorchSummaries:
     def refresh(
         self, which: Tensor, vectors: tuple[Tensor, Tensor], epoch: int, *, moved: float, pool: int, over_all: bool
     ) -> Tensor:
-        """Bring the knots of the users ``which`` up to date: once an epoch, and where a vector has moved too far."""
+        """Refresh the knots of the users ``which``: once an epoch, and where an embedding has moved too far."""
         users, items = vectors
         if epoch != self.epoch:
             self.epoch = epoch
@@ -48,13 +48,13 @@ class TorchSummaries:
         from bayesneg.kernels.numba.summaries import pool_of
 
         chosen = pool_of(users.cpu().numpy(), items.cpu().numpy(), size)
-        self.items, self.weights, self.places = (torch.from_numpy(array).to(users.device) for array in chosen)
+        self.items, self.weights, self.slots = (torch.from_numpy(array).to(users.device) for array in chosen)
 
     def _leave_out_observed(self, part: Tensor, weights: Tensor) -> None:
-        """No weight (B, P) for what a user has chosen."""
+        """Set the weights (B, P) of observed items to 0."""
         counts = self.rows.counts(part)
         examples = torch.arange(len(part), device=part.device).repeat_interleave(counts)
         shifts = self.rows.indptr[part] - (counts.cumsum(0) - counts)
         where = torch.arange(len(examples), device=part.device) + shifts[examples]
-        places = self.places[self.rows.items[where].long()]
+        places = self.slots[self.rows.items[where].long()]
         weights[examples[places >= 0], places[places >= 0].long()] = 0

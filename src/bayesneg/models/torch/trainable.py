@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -16,15 +15,6 @@ from bayesneg.models.torch.batch_scores import DirectScores, EmbeddingScores
 from bayesneg.models.torch.device import memory_named, pick_device
 from bayesneg.models.torch.graph import SmoothedEmbeddings
 from bayesneg.models.torch.settings import TorchSettings
-
-
-@runtime_checkable
-class GivesScores(Protocol):
-    """A module that gives scores without embeddings."""
-
-    def scores(self, users: Tensor) -> Tensor:
-        """Scores (B, n_items) of the whole catalogue for ``users`` (B,)."""
-        ...
 
 
 class Trainable:
@@ -68,9 +58,10 @@ class Trainable:
             return EmbeddingScores(
                 *self.embeddings(), users, ensemble_size=self.ensemble_size, first_layer=self._penalized()
             )
-        if not isinstance(self.module, GivesScores):
+        give_scores = getattr(self.module, "scores", None)  # a method, or a submodule, of the user's module
+        if not callable(give_scores):
             raise InputError(f"{type(self.module).__name__} has no method scores(users); gives='scores' needs one")
-        scores = self.module.scores(users)
+        scores = give_scores(users)
         if scores.shape != (len(users), self.shape[1]):
             raise InputError(
                 f"scores(users) must give {len(users)} × {self.shape[1]} numbers, a row per user and a column per "
