@@ -84,14 +84,14 @@ def test_where_all_tries_are_rejected_the_item_is_drawn_by_rank():
 
 @settings(max_examples=100, deadline=None)
 @given(st.sets(st.integers(0, 199), max_size=60), st.sampled_from([1, 7, 200, 5000, 10**6]))
-def test_the_coarse_picture_never_changes_the_answer(present, spread):
+def test_the_bitmap_never_changes_the_answer(present, spread):
     items = np.array(sorted(present), np.int32) * spread
     n_items = 200 * spread
     pairs = observed.observed_pairs(np.array([0, 0, len(items)]), items, n_items)
     asked = np.concatenate([items, items + 1, np.arange(0, n_items, max(1, n_items // 50))])
     for item in asked[asked < n_items]:
         for user, own in ((0, []), (1, items)):
-            row = observed.Row(pairs.indptr[user], pairs.indptr[user + 1], pairs.shifts[user])
+            row = observed.ObservedRow(pairs.indptr[user], pairs.indptr[user + 1], pairs.shifts[user])
             assert observed.observes(row, pairs.indices, pairs.bits, item) == (item in own)
 
 

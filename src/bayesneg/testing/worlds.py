@@ -14,7 +14,7 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split, split
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, Model, NegativeSampler
-from bayesneg.models.embedding import EmbeddingScorer
+from bayesneg.models.scorers import EmbeddingScorer
 from bayesneg.runs.run import Run
 from bayesneg.seeding import stream
 from bayesneg.training import fit
