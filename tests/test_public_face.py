@@ -20,7 +20,46 @@ from bayesneg.config.settings import settings_of
 
 NAMESPACES = [name for name in bn.__all__ if isinstance(getattr(bn, name), types.ModuleType)]
 NAMES = {name: getattr(bn, name) for name in bn.__all__ if name not in (*NAMESPACES, "__version__")}
-EXPECTED = ["fit", "compare", "tune", "audit", "evaluate", "load", "read_split", "split", "synthetic", "hide", "load_run", "write_report", "write_audit", "Interactions", "Split", "Run", "RunRecord", "Audit", "TuningResult", "EvaluationReport", "MF", "LightGCN", "TorchMF", "TorchModel", "NegativeSampler", "RNS", "PNS", "DNS", "AOBPR", "SRNS", "BNS", "Posterior", "WarmStart", "Batch", "Prior", "Observer", "NO_NEGATIVE", "BayesnegError"]
+EXPECTED = [
+    "fit",
+    "compare",
+    "tune",
+    "audit",
+    "evaluate",
+    "load",
+    "read_split",
+    "split",
+    "synthetic",
+    "hide",
+    "load_run",
+    "write_report",
+    "write_audit",
+    "Interactions",
+    "Split",
+    "Run",
+    "RunRecord",
+    "Audit",
+    "TuningResult",
+    "EvaluationReport",
+    "MF",
+    "LightGCN",
+    "TorchMF",
+    "TorchModel",
+    "NegativeSampler",
+    "RNS",
+    "PNS",
+    "DNS",
+    "AOBPR",
+    "SRNS",
+    "BNS",
+    "Posterior",
+    "WarmStart",
+    "Batch",
+    "Prior",
+    "Observer",
+    "NO_NEGATIVE",
+    "BayesnegError",
+]
 # methods that the training loop calls on models, samplers, priors and likelihoods; they return its own types
 OF_TRAINING = {"start", "solve", "rule", "draws", "form", "without_held_out", "fit", "prepare", "resolved"}
 

@@ -13,7 +13,10 @@ from bayesneg.config.registry import MODELS, built_in_samplers, likelihoods, pri
 COMMANDS = [
     ["train"],
     ["compare"],
+    ["tune"],
     ["audit"],
+    ["priors"],
+    ["reproduce"],
     ["evaluate"],
     ["recommend"],
     ["report"],
@@ -37,7 +40,7 @@ def test_the_help_shows_defaults(bayesneg):
     text = bayesneg("train", "--help").out
     assert "[default: 100]" in text
     assert "[default: (bns)]" in text
-    assert "[default: (guessed)]" in text
+    assert "[default: (inferred)]" in text
 
 
 def test_the_help_of_train_lists_every_sampler_model_and_setting(bayesneg):

@@ -99,7 +99,7 @@ def test_ctrl_c_says_what_is_kept_and_how_to_go_on(finished, tmp_path):
     command = reproducing(finished, tmp_path, jobs=1)
     code, said = interrupted([*command, "--epochs", "60"], tmp_path / "records.jsonl")
     assert code == 130
-    assert f"{tmp_path} keeps the finished cells, go on with the same command" in said
+    assert f"{tmp_path} keeps the finished runs; resume with the same command" in said
     assert "Traceback" not in said
     assert not (tmp_path / "three.md").exists()
 
@@ -111,7 +111,7 @@ def test_a_cell_that_fails_is_named_and_the_rest_is_written(capsys, tmp_path):
     assert code == 1
     assert "failed: " in said
     assert "BAD, last, seed 0: the data has no user column 'height'" in said
-    assert "1 cell missing" in said
+    assert "1 run missing" in said
     assert "**BNS**" in (tmp_path / "out" / "three.md").read_text()
 
 
@@ -143,7 +143,7 @@ def test_a_mistake_is_one_sentence_before_any_work(capsys, tmp_path, monkeypatch
 def test_without_resume_ctrl_c_says_how_what_is_kept_is_not_run_again(finished, tmp_path):
     command = [*reproducing(finished, tmp_path, jobs=1), "--epochs", "60", "--no-resume"]
     _, said = interrupted(command, tmp_path / "records.jsonl")
-    assert "go on with the same command without --no-resume" in said
+    assert "resume with the same command without --no-resume" in said
 
 
 def test_a_recipe_of_one_s_own_is_never_taken_for_the_paper_s(capsys, tmp_path):

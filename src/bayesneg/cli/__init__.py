@@ -40,7 +40,7 @@ def _options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Negative sampling for implicit-feedback recommendation: train, compare and judge samplers.
+    """Negative sampling for implicit-feedback recommendation: train, compare, tune and audit samplers.
 
     \b
     Example, no download needed:
@@ -61,7 +61,7 @@ app.add_typer(data.app, name="data")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command and exit; the user's mistakes end in one sentence and exit code 2."""
+    """Run the command and exit; a mistake of the user ends in one sentence and exit code 2."""
     sys.exit(_status(arguments))
 
 
@@ -70,13 +70,15 @@ def _status(arguments: Sequence[str] | None) -> int:
         return app(arguments, prog_name="bayesneg", standalone_mode=False) or 0
     except typer.TyperException as error:  # the arguments are not those of the command
         if message := error.format_message():
-            say(f"error: {message.rstrip('.')}; see bayesneg … --help")
+            end = "" if message.endswith("?") else ";"
+            say(f"error: {message.rstrip('.')}{end} see bayesneg … --help")
         return 2
     except BayesnegError as error:
         say(f"error: {error}")
         return 2
     except MemoryError as error:
-        say(f"error: out of memory: {error or 'nothing is left'}; lower dim, ensemble_size or the number of candidates")
+        what = f": {error}" if str(error) else ""
+        say(f"error: out of memory{what}; lower dim, ensemble_size or the number of candidates")
         return 1
     except OSError as error:
         if error.filename is None:
@@ -88,12 +90,12 @@ def _status(arguments: Sequence[str] | None) -> int:
 def _way_out(error: OSError) -> str:
     match error:
         case FileExistsError() | NotADirectoryError():
-            return "a file stands where a folder is to be; name another folder, or move the file away"
+            return "there is a file of this name; name another folder, or move the file away"
         case IsADirectoryError():
-            return "a folder stands where a file is to be; name another file, or move the folder away"
+            return "there is a folder of this name; name another file, or move the folder away"
         case FileNotFoundError():
-            return "check the path; it must be there, or a place where a folder can be made"
+            return "check the path; its folder must exist"
         case PermissionError():
-            return "name a place that you may read and write"
+            return "choose a place that you can read and write"
         case _:
-            return "check the path, and that the disk has room"
+            return "check the path and the free disk space"

@@ -1,4 +1,4 @@
-"""``bayesneg audit``: which sampler picks what."""
+"""``bayesneg audit``: the negatives that samplers pick."""
 
 from __future__ import annotations
 
@@ -45,16 +45,17 @@ class Hiding:
         str | None,
         typer.Option(
             metavar="SHARES",
-            help="shares of each user's positives hidden from training, comma-separated",
+            help="shares of each user's interactions to hide from training, comma-separated",
             show_default="0.2",
             rich_help_panel=opt.SPLITTING,
         ),
     ] = None
-    split_seed: Annotated[int, typer.Option(help="seed of what is hidden", rich_help_panel=opt.SPLITTING)] = 0
+    split_seed: Annotated[int, typer.Option(help="seed of the hidden interactions", rich_help_panel=opt.SPLITTING)] = 0
     test: Annotated[
         Path | None,
         typer.Option(
-            help="a given part to hide instead; DATA is then the training part", rich_help_panel=opt.SPLITTING
+            help="file with interactions to hide instead; DATA then has the training interactions",
+            rich_help_panel=opt.SPLITTING,
         ),
     ] = None
     user_file: opt.UserFile = None
@@ -63,7 +64,7 @@ class Hiding:
     def shares(self) -> list[float]:
         """Checked before any data is read."""
         if self.test is not None and self.hide is not None:
-            raise InputError("--test gives what is hidden; drop --hide, or drop --test")
+            raise InputError("--test gives the hidden interactions; drop --hide, or drop --test")
         opt.check_user_file(self.user_file, self.test)
         texts = [part.strip() for part in (self.hide or "0.2").split(",") if part.strip()]
         try:
@@ -92,7 +93,7 @@ def audit(
         str,
         typer.Option(
             metavar="NAMES",
-            help="comma-separated, settings after colons: dns:candidates=5, my.py:Mine, bns:prior=my.py:Mine; "
+            help="samplers, comma-separated, settings after colons: dns:candidates=5,my.py:Mine,bns:prior=my.py:P; "
             "bayesneg train --help lists them all",
             rich_help_panel=opt.TRAINING,
         ),
@@ -105,23 +106,25 @@ def audit(
     probes: Annotated[
         int,
         typer.Option(
-            help="examples asked again after each epoch, for hardness and calibration", rich_help_panel=opt.TRAINING
+            help="training pairs to probe after each epoch, for hardness and calibration", rich_help_panel=opt.TRAINING
         ),
     ] = 2000,
     jobs: opt.Jobs = None,
-    report: Annotated[Path, typer.Option(help="the HTML page to write")] = Path("audit-report.html"),
-    out: Annotated[Path | None, typer.Option(help="file that keeps each finished run as a line")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="keep the finished runs in --out and go on")] = False,
+    report: Annotated[Path, typer.Option(help="HTML page to write")] = Path("audit-report.html"),
+    out: Annotated[Path | None, typer.Option(help="file that records each finished run in a line")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="keep the finished runs in --out and run the others")
+    ] = False,
     hiding: Hiding,
     reading: opt.Reading,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Which sampler picks what: false negatives, hardness, popularity, and whether unbias is calibrated.
+    """Audit the negatives that samplers pick: false negatives, hardness, popularity, calibration.
 
-    A part of each user's positives is hidden from training. Where the truth
-    is known (synthetic, kuairec) every false negative among the picks is
-    counted; elsewhere only the hidden ones are, a lower bound.
+    A share of each user's interactions is hidden from training. Where all
+    preferences are known (synthetic, kuairec) every false negative among the
+    picks is counted; elsewhere only the hidden ones, a lower bound.
 
     \b
     Examples:
@@ -134,7 +137,7 @@ def audit(
     from bayesneg.report.audit_page.rows import summary
 
     if resume and out is None:
-        raise InputError("--resume needs --out, the file of the runs to go on with")
+        raise InputError("--resume needs --out, the file of the finished runs")
     opt.check_file(report, "--report")
     if out is not None:
         opt.check_file(out, "--out")

@@ -1,4 +1,4 @@
-"""``bayesneg data``: which datasets there are, how to get them, what is in them."""
+"""``bayesneg data``: list, download and describe datasets."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from bayesneg.report.names import number
 if TYPE_CHECKING:
     from bayesneg.data.interactions import Interactions
 
-app = typer.Typer(help="List, fetch and describe datasets.", no_args_is_help=True)
+app = typer.Typer(help="List, download and describe datasets.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="ml-100k or ml-1m")]
 QUANTILES = {"least": 0.0, "median": 0.5, "most": 1.0}
 
 
 @app.command("list")
 def list_datasets(data_dir: opt.DataDir = None, json: opt.Json = False) -> None:
-    """The built-in datasets, and where they lie on this machine.
+    """List the built-in datasets, and where they are on this machine.
 
     \b
     Example:
@@ -47,7 +47,7 @@ def list_datasets(data_dir: opt.DataDir = None, json: opt.Json = False) -> None:
 
 @app.command()
 def get(name: Name, data_dir: opt.DataDir = None, json: opt.Json = False) -> None:
-    """Download a dataset, check it and unpack it; safe to interrupt and to repeat.
+    """Download, verify and unpack a dataset; safe to interrupt and to repeat.
 
     \b
     Example:
@@ -68,7 +68,7 @@ def get(name: Name, data_dir: opt.DataDir = None, json: opt.Json = False) -> Non
 @app.command()
 @command
 def describe(reading: opt.Reading, json: opt.Json = False) -> None:
-    """What is in a dataset: counts, density, how skewed it is, what is known about users.
+    """Describe a dataset: counts, density, popularity skew, user columns.
 
     \b
     Examples:

@@ -17,40 +17,41 @@ if TYPE_CHECKING:
     from bayesneg.config.specs import SamplerSpec
     from bayesneg.interfaces import Model as AnyModel
 
-READING, SPLITTING, TRAINING, TUNING = "Reading DATA", "Holding out", "Training", "Tuning"
+READING, SPLITTING, TRAINING, TUNING = "Reading the data", "Data split", "Training", "Tuning"
 
 Model = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="mf, with the extra torch lightgcn or torch-mf, or a baseline without sampler: popularity, item-knn, "
+        help="mf, lightgcn or torch-mf (the extra torch), or a baseline, which needs no sampler: popularity, item-knn, "
         "ease, als (the extra als)",
         rich_help_panel=TRAINING,
     ),
 ]
 ModelOfSamplers = Annotated[
     str,
-    typer.Option(metavar="NAME", help="mf, with the extra torch lightgcn or torch-mf", rich_help_panel=TRAINING),
+    typer.Option(metavar="NAME", help="mf, lightgcn or torch-mf (the extra torch)", rich_help_panel=TRAINING),
 ]
 Device = Annotated[
     str | None,
     typer.Option(
         metavar="auto|cpu|cuda",
-        help="where a torch model trains; auto takes a GPU if there is one",
+        help="device of a torch model; auto uses a GPU if there is one",
         show_default="auto",
         rich_help_panel=TRAINING,
     ),
 ]
-Epochs = Annotated[int, typer.Option(help="passes over the training interactions", rich_help_panel=TRAINING)]
+Epochs = Annotated[int, typer.Option(help="number of passes over the training interactions", rich_help_panel=TRAINING)]
 EvaluateEvery = Annotated[
-    int, typer.Option(help="rank and record every so many epochs, and after the last", rich_help_panel=TRAINING)
+    int,
+    typer.Option(help="epochs between two evaluations; the last epoch is always evaluated", rich_help_panel=TRAINING),
 ]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="a setting of the model, or of every sampler that has it; may be repeated",
+        help="setting of the model, or of every sampler that has it; may be repeated",
         rich_help_panel=TRAINING,
     ),
 ]
@@ -62,13 +63,13 @@ Jobs = Annotated[
 DataDir = Annotated[
     Path | None,
     typer.Option(
-        help="where built-in datasets lie",
+        help="folder of the built-in datasets",
         show_default="BAYESNEG_DATA, or ~/.local/share/bayesneg",
         rich_help_panel=READING,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout, and nothing else there")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="no progress on stderr")]
+Json = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="show no progress on stderr")]
 
 
 def _reading(help: str, *, default: str | bool = True) -> Any:
@@ -79,13 +80,13 @@ def _splitting(help: str, *names: str, default: str | bool = True) -> Any:
     return typer.Option(*names, help=help, show_default=default, rich_help_panel=SPLITTING)
 
 
-UserFile = Annotated[Path | None, _splitting("with --test: a table of users and their columns")]
+UserFile = Annotated[Path | None, _splitting("with --test: table of users and their attributes")]
 
 
 def check_user_file(user_file: Path | None, test: Path | None) -> None:
     """Before any data is read: a table of users has a given part beside it."""
     if user_file is not None and test is None:
-        raise InputError("--user-file goes with --test; a table's own user columns are kept with --user-columns")
+        raise InputError("--user-file goes with --test; user columns of a table are kept with --user-columns")
 
 
 @dataclass(frozen=True)
@@ -96,31 +97,35 @@ class Reading:
         str,
         typer.Argument(
             metavar="DATA",
-            help="synthetic, ml-100k, ml-1m, yahoo-r3, kuairec, gowalla, yelp2018, or a file or folder of your own "
-            "(CSV, TSV, ::, Parquet, adjacency lists)",
+            help="built-in dataset (synthetic, ml-100k, ml-1m, yahoo-r3, kuairec, gowalla, yelp2018), or a file or "
+            "folder (CSV, TSV, ::, Parquet, adjacency lists)",
         ),
     ]
-    user_column: Annotated[str | None, _reading("name or position (from 0) of the user column", default="guessed")] = (
+    user_column: Annotated[str | None, _reading("name or position (from 0) of the user column", default="inferred")] = (
         None
     )
-    item_column: Annotated[str | None, _reading("of the item column", default="guessed")] = None
-    rating_column: Annotated[str | None, _reading("of the rating column", default="guessed")] = None
-    time_column: Annotated[str | None, _reading("of the time column", default="guessed")] = None
-    user_columns: Annotated[str | None, _reading("columns about users to keep for group priors, comma-separated")] = (
-        None
-    )
-    separator: Annotated[str | None, _reading("between fields, such as ; or \\t", default="guessed")] = None
+    item_column: Annotated[str | None, _reading("name or position of the item column", default="inferred")] = None
+    rating_column: Annotated[str | None, _reading("name or position of the rating column", default="inferred")] = None
+    time_column: Annotated[str | None, _reading("name or position of the time column", default="inferred")] = None
+    user_columns: Annotated[
+        str | None, _reading("columns of user attributes to keep for group priors, comma-separated")
+    ] = None
+    separator: Annotated[str | None, _reading("field separator, such as ; or \\t", default="inferred")] = None
     header: Annotated[
         bool | None,
         typer.Option(
             "--header/--no-header",
-            help="the first line names the columns",
-            show_default="guessed",
+            help="whether the first line names the columns",
+            show_default="inferred",
             rich_help_panel=READING,
         ),
     ] = None
-    min_rating: Annotated[float | None, _reading("keep only rows rated so or higher", default="all rows")] = None
-    format: Annotated[str | None, _reading("table, parquet or adjacency (user item item …)", default="guessed")] = None
+    min_rating: Annotated[float | None, _reading("lowest rating that counts as an interaction", default="all rows")] = (
+        None
+    )
+    format: Annotated[
+        str | None, _reading("table, parquet or adjacency (lines of: user item item …)", default="inferred")
+    ] = None
     data_dir: DataDir = None
 
     def load(self) -> Interactions:
@@ -146,23 +151,29 @@ class Reading:
 
 @dataclass(frozen=True)
 class Splitting:
-    """What is held out, and the epoch it lets one choose."""
+    """The data split, and the epoch that is reported."""
 
-    select: Annotated[
-        str, _splitting("epoch to report: best on validation data, or last (as the paper); test data never choose")
-    ] = "best"
+    select: Annotated[str, _splitting("epoch to report: best (on validation data) or last (as in the paper)")] = "best"
     validation: Annotated[
         float | None,
-        _splitting("share of training set aside to choose the epoch", default="0.1 with --select best, else 0"),
+        _splitting(
+            "share of the training interactions held out to select the epoch", default="0.1 with --select best, else 0"
+        ),
     ] = None
-    test: Annotated[Path | None, _splitting("a given test part; DATA is then the training part")] = None
+    test: Annotated[
+        Path | None, _splitting("file with the test interactions; DATA then has the training interactions")
+    ] = None
     test_share: Annotated[
-        float | None, _splitting("share held out for testing", default="0.2; with --split-by last the last 1")
+        float | None,
+        _splitting("share of the interactions held out for testing", default="0.2; with --split-by last one per user"),
     ] = None
     split_by: Annotated[
-        str, _splitting("interaction (a random share of all), user (of each user's), last or time (the newest)")
+        str,
+        _splitting(
+            "interaction (random), user (random within each user), last (latest of each user) or time (latest of all)"
+        ),
     ] = "interaction"
-    split_seed: Annotated[int, _splitting("seed of the split, the same for every run")] = 0
+    split_seed: Annotated[int, _splitting("seed of the split")] = 0
     user_file: UserFile = None
 
     def split(self, reading: Reading) -> Split:
@@ -172,7 +183,7 @@ class Splitting:
         check_user_file(self.user_file, self.test)
         if self.test is not None:
             if self.test_share is not None or self.split_by != "interaction":
-                raise InputError("--test gives the test part; drop --test-share and --split-by, or drop --test")
+                raise InputError("--test gives the test interactions; drop --test-share and --split-by, or drop --test")
             share, seed = self._validation, self.split_seed
             own = reading.columns
             return read_split(reading.data, self.test, validation=share, seed=seed, user_file=self.user_file, **own)
@@ -275,7 +286,7 @@ def check_file(path: Path, option: str) -> None:
     if path.is_dir() or not folder.is_dir():
         raise InputError(f"{option} {path} must be a file in an existing folder")
     if not os.access(path if path.exists() else folder, os.W_OK):
-        raise InputError(f"{option} {path} cannot be written; choose another place")
+        raise InputError(f"{option} {path} cannot be written; choose another file")
 
 
 def _column(text: str | None) -> str | int | None:

@@ -1,4 +1,4 @@
-"""``bayesneg reproduce``: the paper's tables and figures, measured here, beside the published ones."""
+"""``bayesneg reproduce``: the paper's tables and figures, beside the published ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bayesneg.reproduction.reproduce import Result
     from bayesneg.reproduction.studies import Study
 
-NARROWING = "Less than the whole experiment"
+NARROWING = "Part of the experiment"
 SHOWN = ("ndcg@5", "ndcg@10", "ndcg@20")  # what fits a terminal; the files have every metric
 
 
@@ -30,7 +30,7 @@ def reproduce(
         typer.Argument(
             metavar="NAME",
             help="table2, table3, table4, fig1 … fig5, readings (also -ml-1m, -lightgcn, -lightgcn-ml-1m), "
-            "or a TOML file of your own",
+            "or a TOML file",
         ),
     ],
     dataset: Annotated[str | None, _narrowing("ml-100k, ml-1m, yahoo-r3, …, or a file", "NAMES")] = None,
@@ -40,19 +40,17 @@ def reproduce(
     seeds: Annotated[int | None, _narrowing("runs per sampler, seeds 0, 1, …", "N")] = None,
     epochs: Annotated[int | None, _narrowing("passes over the training interactions", "N")] = None,
     jobs: Annotated[int | None, typer.Option(help="processes at a time", show_default="one per core")] = None,
-    out: Annotated[Path, typer.Option(help="folder for the records and for what is made from them")] = Path(
-        "reproduction"
-    ),
+    out: Annotated[Path, typer.Option(help="folder for the records, tables and figures")] = Path("reproduction"),
     resume: Annotated[
-        bool, typer.Option("--resume/--no-resume", help="keep the finished cells in --out, or run them again")
+        bool, typer.Option("--resume/--no-resume", help="keep the finished runs in --out, or repeat them")
     ] = True,
     data_dir: opt.DataDir = None,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Make a table or figure of the paper anew, beside the published numbers.
+    """Reproduce a table or figure of the paper, beside the published numbers.
 
-    Finished cells are kept as they come: after Ctrl-C or a crash the same command goes on.
+    Finished runs are recorded: after Ctrl-C or a crash the same command resumes.
 
     \b
     Examples:
@@ -82,7 +80,7 @@ def reproduce(
             progress=not quiet,
         )
     except KeyboardInterrupt:
-        say(f"interrupted; {out} keeps the finished cells, go on with {_again(resume)}")
+        say(f"interrupted; {out} keeps the finished runs; resume with {_again(resume)}")
         raise
     if json:
         show_json(_as_json(result))
@@ -95,7 +93,7 @@ def reproduce(
     if result.failures:
         for failure in result.failures:
             say(f"failed: {failure}")
-        say(f"{counted(len(result.failures), 'cell', 'cells')} missing; to try again, use {_again(resume)}")
+        say(f"{counted(len(result.failures), 'run', 'runs')} missing; to try again, use {_again(resume)}")
         raise typer.Exit(1)
 
 

@@ -1,4 +1,4 @@
-"""``bayesneg evaluate``, ``recommend`` and ``report``: what can be done with finished runs."""
+"""``bayesneg evaluate``, ``recommend`` and ``report``: commands on finished runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def evaluate(
     per_user: Annotated[Path | None, typer.Option(help="also write one row per user to this CSV file")] = None,
     json: opt.Json = False,
 ) -> None:
-    """Rank the full catalogue with a finished run: every metric, with its interval over users.
+    """Evaluate a finished run over the full catalogue: every metric with its 95% interval over users.
 
     \b
     Example:
@@ -49,11 +49,11 @@ def evaluate(
 
 def recommend(
     run: RunFolder,
-    user: Annotated[str, typer.Option(metavar="ID", help="a user as named in the data")],
-    k: Annotated[int, typer.Option("-k", "--k", metavar="N", help="how many items")] = 10,
+    user: Annotated[str, typer.Option(metavar="ID", help="user identifier, as in the data")],
+    k: Annotated[int, typer.Option("-k", "--k", metavar="N", help="number of items")] = 10,
     json: opt.Json = False,
 ) -> None:
-    """The best items a user has not chosen yet.
+    """Recommend items that a user has not interacted with.
 
     \b
     Example:
@@ -66,9 +66,9 @@ def recommend(
     train = loaded.split.train
     n_known = int(train.counts[train.user_number(user)])
     if n_known == 0:
-        say(f"user {user} has no training interactions: nothing was learned about it, and this list says little")
+        say(f"user {user} has no training interactions: the model learned nothing about it, and the list is arbitrary")
     if len(best) < k:
-        say(f"user {user} has chosen all items but {len(best):,}")
+        say(f"user {user} has only {len(best):,} items left without an interaction")
     if json:
         items = [{"item": item, "score": score} for item, score in best]
         show_json({"user": user, "n_training_interactions": n_known, "items": items})
@@ -79,13 +79,13 @@ def recommend(
 
 def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="run folders, or folders of run folders")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="the HTML file to write")] = Path("report.html"),
+    output: Annotated[Path, typer.Option("-o", "--output", help="HTML file to write")] = Path("report.html"),
     title: Annotated[
-        str | None, typer.Option(help="heading of the report", show_default="made from the records")
+        str | None, typer.Option(help="heading of the report", show_default="samplers and datasets")
     ] = None,
     json: opt.Json = False,
 ) -> None:
-    """One HTML file with tables and curves, made from the records of finished runs.
+    """Write one HTML report of finished runs, with tables and learning curves.
 
     \b
     Example:

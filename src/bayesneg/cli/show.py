@@ -19,17 +19,17 @@ ODD = {  # key of a record's data facts → singular, plural
     "n_duplicates": ("repeated pair was collapsed", "repeated pairs were collapsed"),
     "n_below_min_rating": ("row below --min-rating was dropped", "rows below --min-rating were dropped"),
     "n_test_only_users": (
-        "user occurs only in test: nothing could be learned about it",
-        "users occur only in test: nothing could be learned about them",
+        "user occurs only in the test part: nothing could be learned about it",
+        "users occur only in the test part: nothing could be learned about them",
     ),
     "n_test_only_items": ("item occurs only in test", "items occur only in test"),
     "n_users_without_negatives": (
-        "user chose every item: it has no negatives and was skipped",
-        "users chose every item: they have no negatives and were skipped",
+        "user interacted with every item: without negatives, it was skipped",
+        "users interacted with every item: without negatives, they were skipped",
     ),
     "n_users_short_of_candidates": (
-        "user has fewer unseen items than the sampler wants: it took all there are",
-        "users have fewer unseen items than the sampler wants: it took all there are",
+        "user has fewer unobserved items than the sampler draws candidates: all were used",
+        "users have fewer unobserved items than the sampler draws candidates: all were used",
     ),
 }
 

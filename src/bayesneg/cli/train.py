@@ -25,7 +25,7 @@ def train(
         typer.Option(
             metavar="NAME",
             show_default="bns",
-            help="rns, pns, aobpr, dns, srns, bns and its variants, or file.py:Class; all are listed below",
+            help="rns, pns, aobpr, dns, srns, bns and its variants, or file.py:Class; the list is below",
             rich_help_panel=opt.TRAINING,
         ),
     ] = None,
@@ -34,17 +34,17 @@ def train(
     device: opt.Device = None,
     epochs: opt.Epochs = 100,
     seed: Annotated[
-        int, typer.Option(help="of the initial vectors, the order and every draw", rich_help_panel=opt.TRAINING)
+        int, typer.Option(help="seed of initialization, shuffling and sampling", rich_help_panel=opt.TRAINING)
     ] = 0,
     evaluate_every: opt.EvaluateEvery = 1,
-    out: Annotated[Path | None, typer.Option(help="new folder to record the run in")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="go on with the interrupted run in --out")] = False,
+    out: Annotated[Path | None, typer.Option(help="new folder for the run")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="resume the interrupted run in --out")] = False,
     splitting: opt.Splitting,
     reading: opt.Reading,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Train one model with one sampler, and say how good it is.
+    """Train a model with a sampler and evaluate it.
 
     \b
     Examples:
@@ -60,7 +60,7 @@ def train(
     from bayesneg.training import fit
 
     if resume and out is None:
-        raise InputError("--resume needs --out, the folder of the run to go on with")
+        raise InputError("--resume needs --out, the folder of the run to resume")
     is_baseline = model in BASELINES
     if is_baseline and sampler is not None:
         raise InputError(f"model {model} samples no negatives; drop --sampler")
@@ -71,7 +71,7 @@ def train(
     selection = splitting.selection
     split = splitting.split(reading)
     n_epochs = 1 if is_baseline else epochs
-    # what a sampler of the user's own prints must not mix with --json
+    # what a custom sampler prints must not mix with --json
     with redirect_stdout(sys.stderr), resumable(out) as stopping, epoch_bar(not quiet, label, n_epochs) as show:
         run = fit(
             built,
