@@ -15,14 +15,14 @@ from bayesneg.evaluation.statistics import Estimate
 from bayesneg.report.audit_page.rows import (
     BELIEF,
     PICKS,
-    UNIFORM,
-    Study,
+    AuditedSplit,
+    audit_finding,
     audited,
     bins,
-    finding,
     measured,
     short_names,
 )
+from bayesneg.report.names import UNIFORM
 from bayesneg.report.runs import Group
 from bayesneg.report.summary import final_estimate
 from benchmarks import archive
@@ -44,12 +44,12 @@ def publish(*, check: bool) -> None:
         keep(DOCS / "tables" / f"{name}.csv", comma_separated(rows), check=check)
 
 
-def document(found: Sequence[Study]) -> str:
+def document(found: Sequence[AuditedSplit]) -> str:
     middle = found[MIDDLE]
     return page(
         "# Audit on KuaiRec: which sampler picks false negatives",
         _about(found),
-        "\n".join(f"- {study.name}: {finding(study)}" for study in found),
+        "\n".join(f"- {study.name}: {audit_finding(study)}" for study in found),
         f"- {_calibration(middle)}",
         "Share of false negatives among the sampled negatives:",
         _false_negatives(found),
@@ -66,7 +66,7 @@ def document(found: Sequence[Study]) -> str:
     )
 
 
-def _about(found: Sequence[Study]) -> str:
+def _about(found: Sequence[AuditedSplit]) -> str:
     run = found[0].runs[0]
     n_seeds = sorted({len(member.runs) for study in found for member in study.groups})
     return (
@@ -80,7 +80,7 @@ def _about(found: Sequence[Study]) -> str:
     )
 
 
-def _calibration(study: Study) -> str:
+def _calibration(study: AuditedSplit) -> str:
     """Whose unbias has a lower Brier score than a constant."""
     gaps = {member.marked_name: _gap(member) for member in study.believers}
     better = [name for name, gap in gaps.items() if gap < 0]
@@ -95,7 +95,7 @@ def _gap(member: Group) -> float:
     return float(np.mean([run.last("brier") - run.last("brier_constant") for run in member.runs]))
 
 
-def _false_negatives(found: Sequence[Study]) -> str:
+def _false_negatives(found: Sequence[AuditedSplit]) -> str:
     rows = [
         [member.marked_name, *(_text(measured(study.groups[place], "fn")) for study in found)]
         for place, member in enumerate(found[0].groups)
@@ -104,7 +104,7 @@ def _false_negatives(found: Sequence[Study]) -> str:
     return table(["sampler", *short_names(found)], rows)
 
 
-def _beliefs(study: Study) -> str:
+def _beliefs(study: AuditedSplit) -> str:
     rows = [[member.marked_name, *(_text(measured(member, key)) for key in BELIEF)] for member in study.believers]
     return table(["sampler", *BELIEF.values()], rows)
 
@@ -113,7 +113,7 @@ def _text(value: Estimate) -> str:
     return f"{value.mean:.4f} ± {value.half_width:.4f}" if value.has_interval else f"{value.mean:.4f}"
 
 
-def measures(found: Sequence[Study]) -> list[dict[str, Any]]:
+def measures(found: Sequence[AuditedSplit]) -> list[dict[str, Any]]:
     """Every measure of every sampler, as means over seeds with half-widths."""
     rows = []
     for study in found:
@@ -128,7 +128,7 @@ def measures(found: Sequence[Study]) -> list[dict[str, Any]]:
     return rows
 
 
-def reliability(found: Sequence[Study]) -> list[dict[str, Any]]:
+def reliability(found: Sequence[AuditedSplit]) -> list[dict[str, Any]]:
     """Picks by their probability of being a true negative: how many, the mean prediction, the observed rate."""
     rows = []
     for study in found:
@@ -142,7 +142,7 @@ def reliability(found: Sequence[Study]) -> list[dict[str, Any]]:
     return rows
 
 
-def draw(found: Sequence[Study], folder: Path) -> None:
+def draw(found: Sequence[AuditedSplit], folder: Path) -> None:
     """The two figures of the page, as SVG."""
     from bayesneg.report.audit_page import plots
 

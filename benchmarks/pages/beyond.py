@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bayesneg.evaluation.statistics import mean_interval
-from bayesneg.report import canvas
-from bayesneg.report.plots import look
+from bayesneg.report.figures import canvas
+from bayesneg.report.figures.plots import look
 from bayesneg.reproduction.markdown import short
 from bayesneg.reproduction.studies import DATASETS, MODELS
 from bayesneg.runs.ledger import Entry

@@ -8,12 +8,12 @@ from typing import Final
 
 from bayesneg.evaluation.score_densities import DENSITIES
 from bayesneg.reproduction.published import MAIN
-from bayesneg.reproduction.studies import Line, Study
+from bayesneg.reproduction.studies import Line, PaperStudy
 
 AT_BEST: Final = {"λ": ("5",), "m": ("5", "10")}  # where the paper sees the highest NDCG@20
 
 
-def score_densities(study: Study) -> str:
+def score_densities(study: PaperStudy) -> str:
     """Figure 1: whether false negatives score higher."""
     seen = [line for line in study.runs[0].epochs if DENSITIES in line]
     if not seen:
@@ -26,7 +26,7 @@ def score_densities(study: Study) -> str:
     )
 
 
-def sampling_quality(study: Study) -> str:
+def sampling_quality(study: PaperStudy) -> str:
     """Figure 4: who samples the fewest false negatives, and the most informative ones."""
     told = []
     for key, name in (("tnr", "TNR"), ("inf", "INF")):
@@ -40,7 +40,7 @@ def sampling_quality(study: Study) -> str:
     return " ".join(told)
 
 
-def sensitivity(study: Study) -> str:
+def sensitivity(study: PaperStudy) -> str:
     """Figure 5: where NDCG@20 is highest over λ, and over m."""
     by_name: dict[str, list[Line]] = {}
     for line in study.lines:
@@ -55,7 +55,7 @@ def sensitivity(study: Study) -> str:
     return " ".join(told)
 
 
-OF_FIGURES: Final[Mapping[str, Callable[[Study], str]]] = {
+OF_FIGURES: Final[Mapping[str, Callable[[PaperStudy], str]]] = {
     "fig1": score_densities,
     "fig4": sampling_quality,
     "fig5": sensitivity,

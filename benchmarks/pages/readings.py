@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bayesneg.report.names import counted
-from bayesneg.reproduction.studies import NEAR, Line, Study
+from bayesneg.reproduction.studies import NEAR, Line, PaperStudy
 
 ENOUGH: Final = 3  # seeds of a reading that counts
 
@@ -17,7 +17,7 @@ PARTS: Final = ("model", "sampler")
 OPTIONAL: Final = (("ensemble_size", 1), ("members", 1))
 
 
-def tried(studies: Iterable[Study]) -> Tried:
+def tried(studies: Iterable[PaperStudy]) -> Tried:
     """The rows of the studies of readings, by what they stand beside."""
     found: dict[tuple[str, str, str], list[Line]] = {}
     for study in studies:
@@ -57,7 +57,7 @@ class Explanation:
         return f"{text} By {self.best.label} {self.n_explained} more would be near." if self.best else text
 
 
-def explanation(line: Line, study: Study, known: Tried) -> Explanation:
+def explanation(line: Line, study: PaperStudy, known: Tried) -> Explanation:
     """The readings of a row that are other than the row itself."""
     readings = known.get((line.beside, study.dataset, study.model), [])
     return Explanation(line, [other for other in readings if _settings(other) != _settings(line)])

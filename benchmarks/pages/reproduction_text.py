@@ -15,7 +15,7 @@ from bayesneg.reproduction.markdown import legend
 from bayesneg.reproduction.markdown import table as study_table
 from bayesneg.reproduction.pairwise import pairwise_tests
 from bayesneg.reproduction.reproduce import DRAWN, READINGS, TABLES, THEORY, recipe_of
-from bayesneg.reproduction.studies import DATASETS, MODELS, NEAR, Line, Study, studies
+from bayesneg.reproduction.studies import DATASETS, MODELS, NEAR, Line, PaperStudy, studies
 from bayesneg.runs.ledger import Entry
 from benchmarks.pages import findings
 from benchmarks.pages.readings import ENOUGH, Explanation, Tried, explanation, tried
@@ -32,7 +32,7 @@ class Chapter:
 
     name: str
     recipe: Recipe
-    studies: list[Study]
+    studies: list[PaperStudy]
 
 
 def chapters(found: Mapping[str, Entry]) -> list[Chapter]:
@@ -135,7 +135,7 @@ def _readings(rows: list[list[str]]) -> str:
     return folded("The readings that are counted", table(head, rows, text_columns=3))
 
 
-def _reading(found: Explanation, study: Study) -> list[str]:
+def _reading(found: Explanation, study: PaperStudy) -> list[str]:
     best, line = found.best, found.line
     assert best is not None
     return [
@@ -147,11 +147,11 @@ def _reading(found: Explanation, study: Study) -> list[str]:
     ]
 
 
-def _place(study: Study) -> str:
+def _place(study: PaperStudy) -> str:
     return f"{DATASETS.get(study.dataset, study.dataset)}, {MODELS[study.model]}"
 
 
-def _seeds(study: Study) -> str:
+def _seeds(study: PaperStudy) -> str:
     return " or ".join(map(str, study.seeds))
 
 
@@ -297,5 +297,5 @@ def tests(made: Sequence[Chapter]) -> list[dict[str, Any]]:
     ]
 
 
-def _at(chapter: Chapter, study: Study) -> dict[str, str]:
+def _at(chapter: Chapter, study: PaperStudy) -> dict[str, str]:
     return {"table": chapter.name, "dataset": study.dataset, "model": study.model, "view": study.view}

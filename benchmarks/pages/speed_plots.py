@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bayesneg.report import canvas
+from bayesneg.report.figures import canvas
 from benchmarks.machine import read_result
 from benchmarks.pages.text import folded, milliseconds, table
 

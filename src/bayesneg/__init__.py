@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from bayesneg.models.torch.lightgcn import LightGCN as LightGCN
     from bayesneg.models.torch.lightgcn import TorchMF as TorchMF
     from bayesneg.report.audit_page.page import write_audit as write_audit
-    from bayesneg.report.html import write_report as write_report
+    from bayesneg.report.comparison import write_report as write_report
     from bayesneg.runs.record import RunRecord as RunRecord
     from bayesneg.runs.run import Run as Run
     from bayesneg.runs.run import load_run as load_run
@@ -76,7 +76,7 @@ _HOMES = {
     "bayesneg.models.torch.custom": ("TorchModel",),
     "bayesneg.models.torch.lightgcn": ("LightGCN", "TorchMF"),
     "bayesneg.report.audit_page.page": ("write_audit",),
-    "bayesneg.report.html": ("write_report",),
+    "bayesneg.report.comparison": ("write_report",),
     "bayesneg.runs.record": ("RunRecord",),
     "bayesneg.runs.run": ("Run", "load_run"),
     "bayesneg.runs.tuning_result": ("TuningResult",),

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from report_runs import run, three_samplers
 
-from bayesneg.report import canvas, plots
+from bayesneg.report.figures import canvas, plots
 from bayesneg.report.runs import Group, group
 
 GROUPS = group(three_samplers())
@@ -23,6 +23,7 @@ FIGURES: dict[str, Callable[[str], str]] = {
     "ndcg": lambda prefix: plots.curves(GROUPS, "ndcg@20", prefix=prefix),
     "tnr": lambda prefix: plots.curves(GROUPS, "tnr", prefix=prefix, expected="tnr_uniform"),
     "map": lambda prefix: plots.quality_map(GROUPS, prefix=prefix),
+    "cost": lambda prefix: plots.cost_map(GROUPS, "ndcg@20", prefix=prefix),
     "dots": lambda prefix: plots.dots(GROUPS, "ndcg@20", prefix=prefix),
 }
 
@@ -35,6 +36,16 @@ def test_a_figure_is_xml_that_names_each_sampler_and_is_drawn_the_same_twice(
     texts = {node.text for node in ET.fromstring(drawn).iter("{http://www.w3.org/2000/svg}text")}
     assert {"RNS", "DNS", "BNS"} <= texts
     assert draw("a") == drawn
+
+
+@pytest.mark.parametrize("seconds", [(0.011, 0.012, 0.013), (0.02, 0.03, 0.07), (0.01, 1.0, 30.0), (0.05, 0.05, 0.05)])
+def test_a_logarithmic_axis_has_plain_labels(seconds: tuple[float, ...]) -> None:
+    runs = [run(name, epochs=[{"epoch": 1, "seconds": s}]) for name, s in zip("ABC", seconds, strict=True)]
+    drawn = plots.cost_map(group(runs), "ndcg@20", prefix="a")
+    texts = [node.text or "" for node in ET.fromstring(drawn).iter("{http://www.w3.org/2000/svg}text")]
+    assert not [text for text in texts if "$" in text or "math" in text], "mathtext is not parsed"
+    below = [text for text in texts if text.replace(".", "").isdigit()]
+    assert any(seconds[0] / 2 <= float(text) <= 2 * seconds[-1] for text in below), "the axis has a label"
 
 
 def test_figures_of_one_page_share_no_id() -> None:

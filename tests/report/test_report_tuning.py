@@ -10,14 +10,14 @@ from report_runs import three_samplers
 
 import bayesneg as bn
 from bayesneg.evaluation.statistics import Estimate, PairedDifference
-from bayesneg.report.html import render
-from bayesneg.report.search import tuning_sections
+from bayesneg.report.comparison import render
+from bayesneg.report.tuning import tuning_sections
 from bayesneg.runs.tuning_result import Advice, Evidence, Trial, TuningResult
 
 
 def trial(number: int, label: str, state: str = "complete", curve: dict[int, float] | None = None, why: str = ""):
     values = {1: 0.1, 2: 0.2 + number / 100} if curve is None else curve
-    return Trial(number, label.lower(), label, label.partition(" ")[0], state, values, why=why)
+    return Trial(number, label.lower(), label, label.partition(" ")[0], state, values, 1.0, why)
 
 
 @pytest.fixture
@@ -34,12 +34,14 @@ def tuning() -> TuningResult:
     evidence = [Evidence("RNS", clear, True), Evidence("DNS", unclear, False)]
     advice = Advice("BNS (weight=5)", "BNS (weight=5)", "ndcg@20", "Use BNS & be happy.", evidence, {}, {})
     best = {"RNS": trials[0], "BNS": trials[1]}
-    return TuningResult(trials, best, three_samplers(), advice, bn.MF(), bn.BNS())
+    return TuningResult(trials, best, three_samplers(), advice, bn.MF(), bn.BNS(), "bns:weight=5")
 
 
 def test_advice_and_evidence_come_before_the_comparison(tuning):
     page = render(tuning.records, first={"toy": tuning_sections(tuning)})
-    places = [page.index(f"<h2>{name}</h2>") for name in ("What to use", "The search on validation data", "Comparison")]
+    places = [
+        page.index(f"<h2>{name}</h2>") for name in ("Recommendation", "The search on validation data", "Comparison")
+    ]
     assert places == sorted(places)
     assert "Use BNS &amp; be happy." in page
     assert "0.0100 to 0.0300" in page
@@ -47,18 +49,16 @@ def test_advice_and_evidence_come_before_the_comparison(tuning):
     assert page.count(">not distinguishable</td>") == 1
 
 
-def test_the_history_is_drawn_with_every_family_and_counts_those_given_up(tuning):
-    drawn = tuning_sections(tuning)[1]
-    svg = drawn[drawn.index("<svg") : drawn.index("</svg>") + 6]
-    svg = svg.replace("xlink:href", "href")
-    texts = {node.text for node in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")}
+def test_the_history_is_drawn_with_every_family_and_counts_the_pruned(tuning):
+    (drawn,) = tuning_sections(tuning)[1].drawings
+    texts = {node.text for node in ET.fromstring(drawn.svg).iter("{http://www.w3.org/2000/svg}text")}
     assert {"RNS", "BNS", "trial"} <= texts
-    assert "given up early (1)" in drawn
-    assert tuning_sections(tuning)[1] == drawn
+    assert "pruned (1)" in drawn.caption
 
 
-def test_every_trial_is_in_the_table_with_how_it_ended(tuning):
-    drawn = tuning_sections(tuning)[1]
-    for number, label in enumerate(("RNS", "BNS (weight=5)", "BNS (weight=9)", "BNS (weight=1)"), 1):
-        assert f"{number}. {label}" in drawn
-    assert "failed: training &lt;diverged&gt;" in drawn
+def test_every_trial_is_in_the_table_with_its_state(tuning):
+    (table,) = tuning_sections(tuning)[1].folds[0].tables
+    labels = ("RNS", "BNS (weight=5)", "BNS (weight=9)", "BNS (weight=1)")
+    assert [row[0].text for row in table.rows] == [f"{number}. {label}" for number, label in enumerate(labels, 1)]
+    page = render(tuning.records, first={"toy": tuning_sections(tuning)})
+    assert "failed: training &lt;diverged&gt;" in page

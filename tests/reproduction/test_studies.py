@@ -11,12 +11,14 @@ import pytest
 from bayesneg.evaluation.score_densities import DENSITIES
 from bayesneg.evaluation.statistics import Estimate, estimate, holm
 from bayesneg.experiments.recipe import RecipeRow
-from bayesneg.reproduction import document, findings, latex, markdown, sheet
+from bayesneg.reproduction import frames, latex, markdown
 from bayesneg.reproduction.pairwise import pairwise_tests
 from bayesneg.reproduction.published import METRICS, published
 from bayesneg.reproduction.reproduce import READINGS, TABLES, recipe_of
-from bayesneg.reproduction.studies import Beside, Line, Study
+from bayesneg.reproduction.studies import Line, PaperStudy, PublishedComparison
 from bayesneg.runs.record import RunRecord
+from benchmarks.pages import findings
+from benchmarks.pages import reproduction_text as document
 from benchmarks.pages.readings import explanation, tried
 
 INTERVAL = Estimate(0.40, 0.39, 0.41, "seeds", 3)
@@ -25,13 +27,13 @@ INTERVAL = Estimate(0.40, 0.39, 0.41, "seeds", 3)
 @pytest.mark.parametrize(
     ("value", "is_off", "is_near"),
     [
-        (Beside(INTERVAL, 0.4199), False, False),
-        (Beside(INTERVAL, 0.4201), True, False),
-        (Beside(INTERVAL, 0.3799), True, False),
-        (Beside(INTERVAL, 0.3901), False, True),
-        (Beside(Estimate(0.40), 0.4099), False, True),  # one seed: the value itself is the interval
-        (Beside(Estimate(0.40), 0.4101), True, False),
-        (Beside(INTERVAL), False, False),  # the paper has no such number
+        (PublishedComparison(INTERVAL, 0.4199), False, False),
+        (PublishedComparison(INTERVAL, 0.4201), True, False),
+        (PublishedComparison(INTERVAL, 0.3799), True, False),
+        (PublishedComparison(INTERVAL, 0.3901), False, True),
+        (PublishedComparison(Estimate(0.40), 0.4099), False, True),  # one seed: the value itself is the interval
+        (PublishedComparison(Estimate(0.40), 0.4101), True, False),
+        (PublishedComparison(INTERVAL), False, False),  # the paper has no such number
     ],
 )
 def test_a_number_is_marked_if_it_lies_outside_the_interval_by_more_than_a_hundredth(value, is_off, is_near):
@@ -53,11 +55,12 @@ def line(label: str, per_seed: list[np.ndarray], **changes) -> Line:
         for seed, values in enumerate(per_seed)
     )
     here = estimate(run.final["ndcg@20"] for run in runs)
-    return Line(RecipeRow(label=label, use="rns"), runs, {key: Beside(here, 0.4) for key in METRICS}, f"table2/{label}")
+    values = {key: PublishedComparison(here, 0.4) for key in METRICS}
+    return Line(RecipeRow(label=label, use="rns"), runs, values, f"table2/{label}")
 
 
-def study(*lines: Line) -> Study:
-    return Study("ml-100k", "mf", "last", lines)
+def study(*lines: Line) -> PaperStudy:
+    return PaperStudy("ml-100k", "mf", "last", lines)
 
 
 def values(mean: float, *, seed: int, n_users: int = 200) -> np.ndarray:
@@ -212,7 +215,7 @@ def test_the_same_numbers_in_markdown_latex_and_csv():
     assert r"\textbf{B\_1}" in tex
     assert r"$\times$" in tex
     assert "✗" not in tex
-    rows = sheet.comma_separated(made).splitlines()
+    rows = frames.csv_text(frames.results_frame(made)).splitlines()
     assert rows[0].startswith("dataset,model,view,sampler,metric,seeds,mean")
     assert len(rows) == 1 + 2 * 9
     assert rows[1].startswith("ml-100k,mf,last,A,precision@5,3,0.430000,0.427516,0.432484,0.400000,0.030000,1")
@@ -223,7 +226,7 @@ def test_the_paired_tests_in_csv_and_latex():
     made = [
         study(line("A", [values(0.40, seed=s) for s in range(3)]), line("B", [values(0.42, seed=s) for s in range(3)]))
     ]
-    rows = [row.split(",") for row in sheet.tests_comma_separated(made).splitlines()]
+    rows = [row.split(",") for row in frames.csv_text(frames.tests_frame(made)).splitlines()]
     found = dict(zip(rows[0], rows[1], strict=True))
     assert len(rows) == 2
     assert (found["one"], found["other"], found["seeds"], found["verdict"]) == ("A", "B", "3", "B is better")
@@ -231,7 +234,7 @@ def test_the_paired_tests_in_csv_and_latex():
     assert float(found["p_users"]) < 0.05
     assert r"A $-$ B & $-$0.0200 & " in latex.latex("Title", made)
     alone = [study(line("A", [values(0.4, seed=0)]))]
-    assert len(sheet.tests_comma_separated(alone).splitlines()) == 1
+    assert len(frames.csv_text(frames.tests_frame(alone)).splitlines()) == 1
     assert latex.latex("Title", alone).count(r"\begin{tabular}") == 1
 
 

@@ -20,7 +20,7 @@ from bayesneg.errors import InputError
 
 if TYPE_CHECKING:
     from bayesneg.data.splits import Split
-    from bayesneg.report.audit_page.rows import Study
+    from bayesneg.report.audit_page.rows import AuditedSplit
     from bayesneg.runs.record import RunRecord
 
 # what fits a narrow terminal, with its interval or without; the page has every interval
@@ -170,14 +170,14 @@ def audit(
 
 def show_audit(records: Sequence[RunRecord]) -> None:
     """Two tables for each split, what is picked and what is believed of it, and one across the splits."""
-    from bayesneg.report.audit_page.rows import audited, caution, finding, hidden_note
+    from bayesneg.report.audit_page.rows import audit_finding, audited, caution, hidden_note
 
     found = audited(records)
     for study in found:
         _show_picks(study)
         if study.believers:
             _show_beliefs(study)
-        say(finding(study))
+        say(audit_finding(study))
         for note in (hidden_note(study), caution(study)):
             if note:
                 say(note)
@@ -185,9 +185,9 @@ def show_audit(records: Sequence[RunRecord]) -> None:
         _show_across(found)
 
 
-def _show_picks(study: Study) -> None:
-    from bayesneg.report.audit_page.rows import UNIFORM, measured
-    from bayesneg.report.names import number
+def _show_picks(study: AuditedSplit) -> None:
+    from bayesneg.report.audit_page.rows import measured
+    from bayesneg.report.names import UNIFORM, number
 
     rows = [
         (
@@ -202,7 +202,7 @@ def _show_picks(study: Study) -> None:
     show_table(title, ("sampler", "false neg.", *PICKS.values()), rows)
 
 
-def _show_beliefs(study: Study) -> None:
+def _show_beliefs(study: AuditedSplit) -> None:
     from bayesneg.report.audit_page.rows import measured
     from bayesneg.report.names import number
 
@@ -214,9 +214,9 @@ def _show_beliefs(study: Study) -> None:
     show_table(title, ("sampler", "calibration error", *BELIEF.values()), rows)
 
 
-def _show_across(found: Sequence[Study]) -> None:
-    from bayesneg.report.audit_page.rows import UNIFORM, measured, short_names
-    from bayesneg.report.names import number
+def _show_across(found: Sequence[AuditedSplit]) -> None:
+    from bayesneg.report.audit_page.rows import measured, short_names
+    from bayesneg.report.names import UNIFORM, number
 
     rows = [
         (member.marked_name, *(mean_text(measured(study.groups[place], "fn")) for study in found))

@@ -14,7 +14,7 @@ from bayesneg.errors import InputError
 
 if TYPE_CHECKING:
     from bayesneg.reproduction.reproduce import Result
-    from bayesneg.reproduction.studies import Study
+    from bayesneg.reproduction.studies import PaperStudy
 
 NARROWING = "Part of the experiment"
 SHOWN = ("ndcg@5", "ndcg@10", "ndcg@20")  # what fits a terminal; the files have every metric
@@ -97,7 +97,7 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _show(study: Study) -> None:
+def _show(study: PaperStudy) -> None:
     from bayesneg.report.names import number
     from bayesneg.reproduction.markdown import MARK, about, gap, here
 

@@ -91,7 +91,7 @@ def report(
     Example:
       bayesneg report runs/rns runs/bns -o report.html
     """
-    from bayesneg.report.html import write_report
+    from bayesneg.report.comparison import write_report
     from bayesneg.runs.folder import find_runs, read_record, reading
 
     opt.check_file(output, "-o")

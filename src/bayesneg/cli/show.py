@@ -9,11 +9,12 @@ from typing import Any
 from bayesneg.cli.output import counted, say, show_table
 from bayesneg.evaluation.results import EvaluationReport
 from bayesneg.evaluation.statistics import Estimate, estimate
-from bayesneg.report.names import decimals, number
+from bayesneg.report.finding import finding
+from bayesneg.report.names import UNIFORM, decimals, number, percent
 from bayesneg.report.summary import final_keys, summarise
 from bayesneg.runs.record import RunRecord, is_number
 
-SHOWN = ("ndcg", "precision", "recall")  # what fits a narrow terminal; the report has every metric
+SHOWN = ("ndcg", "recall")  # what fits a narrow terminal; the report has every metric
 QUALITY = {"tnr": "tnr_uniform", "tnr_true": "tnr_uniform_true", "inf": None, "inf_true": None}  # and at random
 ODD = {  # key of a record's data facts → singular, plural
     "n_duplicates": ("repeated pair was collapsed", "repeated pairs were collapsed"),
@@ -35,25 +36,34 @@ ODD = {  # key of a record's data facts → singular, plural
 
 
 def show_comparison(records: Sequence[RunRecord]) -> None:
-    """Rows samplers, columns the metrics at the longest list, and the paired difference to the first row."""
+    """Rows samplers; columns the metrics at the longest list, the paired difference to the first row, and the
+    false-negative rate of the picks; then what was found, in words.
+    """
     available = final_keys(records)
     longest = max(int(key.split("@")[1]) for key in available if "@" in key)
     keys = [key for key in (f"{name}@{longest}" for name in SHOWN) if key in available]
     rows = summarise(records, keys)
     main = keys[0]
+    rates = any(is_number(row.false_negatives.mean) for row in rows)
     table = [
         (
             row.label + (" (sees test labels)" if row.uses_test_labels else ""),
             *(mean_text(row.values[key], best=key in row.best) for key in keys),
             mean_text(row.differences[main]) if row.differences else "",
+            *([percent(row.false_negatives.mean, row.false_negatives.half_width)] if rates else []),
         )
         for row in rows
     ]
     title = f"{records[0].dataset}: mean ± 95% interval over {_over(rows[0].values[main])}, * best"
-    show_table(title, ("sampler", *keys, f"{main} − {rows[0].label}"), table)
+    heads = ("sampler", *keys, f"{main} − {rows[0].label}", *(["false negatives"] if rates else []))
+    show_table(title, heads, table)
     chosen = "the last epoch" if records[0].select == "last" else "the epoch that was best on validation data"
     say(f"reported: {chosen}; differences are paired")
+    if rates:
+        bound = "by the ground truth" if all(row.truth_known for row in rows) else "by held-out labels, a lower bound"
+        say(f"false negatives: their share of the last epoch's picks, {bound}")
     _say_odd(records[0].data)
+    say(finding(records, main))
 
 
 def show_quality(records: Sequence[RunRecord]) -> None:
@@ -69,7 +79,7 @@ def show_quality(records: Sequence[RunRecord]) -> None:
         name = f"{label} (sees test labels)" if own[0].uses_test_labels else label
         rows.append((name, *(mean_text(estimate(record.last(key) for record in own)) for key in keys)))
     uniform = [records[0].last(QUALITY[key] or "") for key in keys]
-    rows.append(("uniform, expected", *("" if math.isnan(value) else number(value) for value in uniform)))
+    rows.append((UNIFORM, *("" if math.isnan(value) else number(value) for value in uniform)))
     show_table("sampled negatives, last epoch", ("sampler", *keys), rows)
 
 

@@ -113,7 +113,7 @@ def compare(
       bayesneg compare ml-100k --samplers rns,bns --baselines popularity,ease:l2=500
     """
     from bayesneg.experiments.compare import compare as run_all
-    from bayesneg.report.html import write_report
+    from bayesneg.report.comparison import write_report
 
     model, specs = comparing.prepared()
     selection = splitting.selection

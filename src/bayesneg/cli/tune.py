@@ -49,8 +49,8 @@ def tune(
       bayesneg tune ml-100k --samplers dns,bns:prior=learned --set dim=64
       bayesneg tune ml-100k --baselines ease:l2=500,als --seeds 3 --json
     """
-    from bayesneg.report.html import write_report
-    from bayesneg.report.search import tuning_sections
+    from bayesneg.report.comparison import write_report
+    from bayesneg.report.tuning import tuning_sections
     from bayesneg.runs.folder import write_json
     from bayesneg.tuning.tune import tune as search
 

@@ -1,14 +1,14 @@
-"""The folded end of the report: everything needed to check or repeat the runs."""
+"""The folded end of the report: what is needed to check or repeat the runs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bayesneg.report import tables
-from bayesneg.report.markup import Markup, element, fold, join, section
 from bayesneg.report.names import joined
+from bayesneg.report.pages import CodeBlock, Section
 from bayesneg.report.runs import Group, group
 from bayesneg.report.summary import final_keys
 from bayesneg.runs.record import RunRecord
@@ -20,34 +20,38 @@ _DATA_NAMES = {
     "n_train": "Training interactions",
     "n_validation": "Validation interactions",
     "n_test": "Test interactions",
-    "n_duplicates": "Duplicates collapsed",
+    "n_duplicates": "Duplicates removed",
     "n_test_only_users": "Users only in test",
     "n_test_only_items": "Items only in test",
-    "n_below_min_rating": "Interactions below the least rating",
-    "n_users_without_negatives": "Users who have seen every item",
-    "n_users_short_of_candidates": "Users with fewer unseen items than candidates",
-    "truth_known": "Truth of every pair known",
+    "n_below_min_rating": "Interactions below the minimum rating",
+    "n_users_without_negatives": "Users who have interacted with every item",
+    "n_users_short_of_candidates": "Users with fewer unobserved items than candidates",
+    "truth_known": "Ground truth of every pair known",
     "split": "Split",
     "fingerprint": "Fingerprint",
 }
 
 
-def details(found: Mapping[str, Sequence[RunRecord]]) -> Markup:
+def details(found: Mapping[str, Sequence[RunRecord]]) -> Section:
     """Data, runs, settings and versions of all studies, folded."""
-    parts: list[Markup] = []
+    folds: list[Section] = []
     for dataset, runs in found.items():
         of = f": {dataset}" if len(found) > 1 else ""
         groups = group(runs)
-        parts += [
-            fold(f"Dataset{of}", tables.facts(f"Dataset {dataset}", _data_facts(runs))),
-            fold(f"Every run{of}", tables.every_run(groups, final_keys(runs))),
-            fold(f"Settings{of}", element("p", {}, _sentence(epoch_choice(runs))), *map(_settings, groups)),
+        choice = epoch_choice(runs)
+        folds += [
+            Section(f"Dataset{of}", tables=[tables.facts(f"Dataset {dataset}", _data_facts(runs))]),
+            Section(f"Every run{of}", tables=[tables.every_run(groups, final_keys(runs))]),
+            Section(
+                f"Settings{of}",
+                text=f"{choice[0].upper()}{choice[1:]}.",
+                code=[block for member in groups for block in _settings(member)],
+            ),
         ]
-    versions = _merged([run.versions for runs in found.values() for run in runs])
-    if versions:
-        software = tables.facts("Software the runs were made with", list(versions.items()))
-        parts.append(fold("Versions", software))
-    return section("Details", *parts)
+    if versions := _merged([run.versions for runs in found.values() for run in runs]):
+        software = tables.facts("Software versions of the runs", list(versions.items()))
+        folds.append(Section("Versions", tables=[software]))
+    return Section("Details", folds=folds)
 
 
 def _data_facts(runs: Sequence[RunRecord]) -> list[tuple[str, str]]:
@@ -72,35 +76,26 @@ def _text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _settings(member: Group) -> Markup:
-    """The spec of each run, once where only the seed differs."""
+def _settings(member: Group) -> Iterator[CodeBlock]:
+    """The settings of each run, once where only the seed differs."""
     specs: dict[str, list[int]] = {}
     for run in member.runs:
         spec = {key: value for key, value in run.spec.items() if key != "seed"}
         specs.setdefault(json.dumps(spec, indent=2, ensure_ascii=False, default=str), []).append(run.seed)
-    blocks = [
-        join(
-            element("p", {"class": "soft"}, f"Seed {joined(map(str, seeds))}. {member.runs[0].model}"),
-            element("pre", {"tabindex": "0"}, text),
-        )
-        for text, seeds in specs.items()
-    ]
-    return join(element("h3", {}, member.marked_name), *blocks)
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
+    for place, (text, seeds) in enumerate(specs.items()):
+        said = f"Seed {joined(map(str, seeds))}. {member.runs[0].model}"
+        yield CodeBlock("" if place else member.marked_name, said, text)
 
 
 def epoch_choice(runs: Sequence[RunRecord]) -> str:
-    """Which epoch the numbers are of, and who chose it."""
+    """Which epoch is reported, and how it was chosen."""
     epochs = sorted({run.reported_epoch for run in runs if not run.is_baseline})
     if not epochs:
-        return "solved at once, without epochs"
+        return "fitted without epochs"
     which = f"epoch {epochs[0]}" if len(epochs) == 1 else f"epochs {epochs[0]} to {epochs[-1]}"
     choices = {run.select for run in runs}
     if choices == {"last"}:
         return f"last epoch reported ({which})"
     if choices == {"best"}:
-        return f"best epoch on validation reported ({which}); test labels were not used to choose"
-    return f"last epoch or best on validation reported ({which}); test labels were not used to choose"
+        return f"best epoch on validation data reported ({which}); test labels were not used to choose"
+    return f"last epoch or best on validation data reported ({which}); test labels were not used to choose"

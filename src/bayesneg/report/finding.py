@@ -6,20 +6,33 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from bayesneg.evaluation.statistics import Estimate
-from bayesneg.report.names import counted, joined, metric_name, number
+from bayesneg.report.names import counted, joined, metric_name, number, percent
 from bayesneg.report.runs import Group, group
-from bayesneg.report.summary import difference, final_estimate
+from bayesneg.report.summary import difference, false_negative_rate, final_estimate, truth_known, uniform_rate
 from bayesneg.runs.record import RunRecord, is_number
 
-Pairs = AbstractSet[frozenset[str]]
+LabelPairs = AbstractSet[frozenset[str]]
 
 
-def finding(runs: Sequence[RunRecord], key: str | None, alike: Pairs = frozenset()) -> str:
-    """A few plain sentences about the metric ``key`` of one study.
+def finding(runs: Sequence[RunRecord], key: str | None) -> str:
+    """What one study found: who recommends best, and how many false negatives the samplers pick."""
+    found = (quality_finding(runs, key), false_negative_finding(runs, key))
+    return " ".join(sentence for sentence in found if sentence)
 
-    A winner is named only where its difference to every other sampler has an interval clear of zero, and
-    samplers that see the test labels do not compete. ``alike`` are pairs of names that a stricter test, made
-    elsewhere on the page, could not tell apart.
+
+def quality_finding(runs: Sequence[RunRecord], key: str | None, indistinguishable: LabelPairs = frozenset()) -> str:
+    """Who recommends best, and how sure that is.
+
+    A winner is named only where its difference to every other method is significant. Samplers that see the test
+    labels do not compete.
+
+    Args:
+        runs: the runs of one dataset.
+        key: the metric to rank by; None where none was recorded.
+        indistinguishable: pairs of labels that a stricter test could not distinguish.
+
+    Returns:
+        A few sentences.
     """
     if key is None:
         return "No recommendation metric was recorded in these runs, so there is nothing to rank."
@@ -29,7 +42,59 @@ def finding(runs: Sequence[RunRecord], key: str | None, alike: Pairs = frozenset
         return f"{metric_name(key)} could not be measured in any of these runs."
     if not fair:
         return f"{_alone(measured[0], key)} Every sampler here sees the test labels, so none is a fair result."
-    return _alone(fair[0], key) if len(fair) == 1 else _contest(fair, key, alike)
+    return _alone(fair[0], key) if len(fair) == 1 else _ranking(fair, key, indistinguishable)
+
+
+def false_negative_finding(runs: Sequence[RunRecord], key: str | None) -> str:
+    """One sentence on quality and false negatives: of the best sampler, of the cleanest, of uniform sampling.
+
+    Empty where fewer than two samplers that may be compared recorded their picks.
+    """
+    groups = group(runs)
+    fair = [member for member in groups if not member.uses_test_labels and not member.is_baseline]
+    rates = {member.name: false_negative_rate(member) for member in fair}
+    fair = [member for member in fair if is_number(rates[member.name].mean)]
+    if key is None or len(fair) < 2:
+        return ""
+    quality = {member.name: final_estimate(member, key).mean for member in fair}
+    ranked = sorted((name for name in quality if is_number(quality[name])), key=lambda name: -quality[name])
+    clean = sorted((member.name for member in fair), key=lambda name: rates[name].mean)
+    if not ranked:
+        return ""
+    known = truth_known(runs)
+    noun = "false negatives" if known else "known false negatives"
+    best, cleanest, dirtiest = ranked[0], clean[0], clean[-1]
+    if rates[cleanest].mean == rates[dirtiest].mean:
+        parts = [f"All samplers pick equally many {noun}, {_rate(rates[cleanest])} of their picks"]
+    elif best == cleanest:
+        parts = [
+            f"{best} has the highest {metric_name(key)} of the samplers and also picks the fewest {noun}, "
+            f"{_rate(rates[best])} of its picks",
+            f"{dirtiest} picks the most, {_rate(rates[dirtiest])}",
+        ]
+    else:
+        most = ", the most," if best == dirtiest else ""
+        parts = [
+            f"{best} has the highest {metric_name(key)} of the samplers, and {_rate(rates[best])} of its picks{most} "
+            f"are {noun}",
+            f"{cleanest} picks the fewest, {_rate(rates[cleanest])}, with {metric_name(key)} "
+            f"{number(quality[cleanest], 3)}",
+            *([] if best == dirtiest else [f"{dirtiest} picks the most, {_rate(rates[dirtiest])}"]),
+        ]
+    uniform = uniform_rate(runs)
+    parts += [f"uniform sampling is expected to pick {percent(uniform)}"] if is_number(uniform) else []
+    baselines = [member for member in groups if member.is_baseline]
+    reached = joined(f"{member.name} ({_reached(member, key)})" for member in baselines)
+    parts += [f"{reached} need{'s' if len(baselines) == 1 else ''} no negatives"] if baselines else []
+    return "; ".join(parts) + "."
+
+
+def _rate(value: Estimate) -> str:
+    return percent(value.mean, value.half_width)
+
+
+def _reached(member: Group, key: str) -> str:
+    return f"{metric_name(key)} {number(final_estimate(member, key).mean, 3)}"
 
 
 def _alone(member: Group, key: str) -> str:
@@ -37,20 +102,20 @@ def _alone(member: Group, key: str) -> str:
     return text if len(member.runs) > 1 else f"{text} One seed only: another seed will give another number."
 
 
-def _contest(fair: Sequence[Group], key: str, alike: Pairs) -> str:
+def _ranking(fair: Sequence[Group], key: str, indistinguishable: LabelPairs) -> str:
     best, *others = sorted(fair, key=lambda member: -final_estimate(member, key).mean)  # ties keep their order
     gaps = {other.name: difference(best, other, key) for other in others}
     rivals = [
         other.name
         for other in others
-        if not gaps[other.name].excludes_zero or frozenset((best.name, other.name)) in alike
+        if not gaps[other.name].excludes_zero or frozenset((best.name, other.name)) in indistinguishable
     ]
     text = _undecided(best, rivals, gaps, key) if rivals else _decided(best, fair[0], gaps, key)
     if all(gap.over == "seeds" for gap in gaps.values()):
         return text
     if min(len(member.runs) for member in fair) == 1:
-        return f"{text} Not every sampler has more than one seed: training again may change the order."
-    return f"{text} The samplers do not share two seeds on the same data, so their differences are uncertain."
+        return f"{text} Not every method has more than one seed: another seed may change the order."
+    return f"{text} The methods do not share two seeds on the same data, so their differences are uncertain."
 
 
 def _decided(best: Group, first: Group, gaps: dict[str, Estimate], key: str) -> str:

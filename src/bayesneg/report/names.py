@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from bayesneg.runs.record import is_number
 
 NOTHING = "–"
+UNIFORM = "uniform, expected"  # the row or line of what uniform sampling is expected to have
 
 _NAMES = {
     "ndcg": "NDCG",
@@ -87,6 +88,18 @@ def number(value: float | None, digits: int | None = None) -> str:
 def signed(value: float | None, digits: int | None = None) -> str:
     """As :func:`number`, with a plus before what is above zero."""
     return f"+{number(value, digits)}" if value is not None and value > 0 else number(value, digits)
+
+
+def percent(share: float, spread: float = float("nan")) -> str:
+    """A share with its half-width, where it has one; two decimals below 1%.
+
+    >>> percent(0.0712), percent(0.0712, 0.0021), percent(0.0031, 0.0004)
+    ('7.1%', '7.1% ± 0.2%', '0.31% ± 0.04%')
+    """
+    if not is_number(share):
+        return NOTHING
+    digits = 2 if abs(share) < 0.01 else 1
+    return f"{share:.{digits}%} ± {spread:.{digits}%}" if is_number(spread) else f"{share:.{digits}%}"
 
 
 def joined(words: Iterable[str]) -> str:

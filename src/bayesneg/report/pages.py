@@ -1,6 +1,7 @@
-"""One HTML file that opens offline: the frame that every page of ours has, and how it is written.
+"""One HTML file that opens offline: what a page is made of, and how it is rendered and written.
 
-Nothing is fetched (a content security policy forbids it) and a page reads without its script, which only sorts tables.
+Pages are jinja2 templates with autoescape on: every label is text. Nothing is fetched (a content security policy
+forbids it), and a page reads without its script, which only sorts tables.
 """
 
 from __future__ import annotations
@@ -9,22 +10,158 @@ import base64
 import hashlib
 import os
 import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bayesneg.errors import InputError
-from bayesneg.report.assets import SCRIPT, STYLE
-from bayesneg.report.markup import Markup, element
+
+if TYPE_CHECKING:
+    import jinja2
 
 
-def page(title: str, *parts: Markup) -> str:
-    """The whole file as text."""
-    main = element("main", {}, *parts)
-    whole = element("html", {"lang": "en"}, _head(title), element("body", {}, main, _script()))
-    return f"<!doctype html>\n{whole}\n"
+@dataclass(frozen=True)
+class TableCell:
+    """One cell of a table.
+
+    Args:
+        text: what it says.
+        value: what the column sorts by; an empty text sorts last.
+        style: a class of the stylesheet: "best", "text".
+        spread: the half-width of the interval, written after ±.
+        minor: lines in small print below.
+        off: a line in small print that is marked as too far from what was expected.
+        badge: a label below the text.
+    """
+
+    text: str
+    value: str = ""
+    style: str = ""
+    spread: str = ""
+    minor: Sequence[str] = ()
+    off: str = ""
+    badge: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that sorts by a click on a column's head; the first column names the rows. Without heads, no sorting."""
+
+    name: str  # what a screen reader says
+    caption: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[TableCell]]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """An SVG with a title, a caption, and a description for those who cannot see it."""
+
+    slug: str  # starts every id of the drawing
+    svg: str  # as ``report.figures.canvas.svg`` gives it: its texts are escaped
+    title: str
+    caption: str
+    description: str
+
+    @property
+    def svg_attributes(self) -> str:
+        return self.svg.removeprefix("<svg").partition(">")[0]
+
+    @property
+    def svg_content(self) -> str:
+        return self.svg.partition(">")[2]
+
+
+@dataclass(frozen=True)
+class CodeBlock:
+    """Settings as text, under a heading where one begins."""
+
+    heading: str
+    text: str
+    code: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page, in this order: a sentence, tables, drawings, code, and folded parts.
+
+    One with an ``anchor`` is the heading of a study, which a link leads to.
+    """
+
+    heading: str
+    text: str = ""
+    is_finding: bool = False  # the sentence is set large
+    tables: Sequence[Table] = ()
+    drawings: Sequence[Drawing] = ()
+    code: Sequence[CodeBlock] = ()
+    folds: Sequence[Section] = ()
+    anchor: str = ""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A finding at the top of the page, with the facts and the warnings that belong to it."""
+
+    text: str
+    also: str = ""  # a second finding, set smaller
+    lead: str = ""  # which study it is about, where there are several
+    anchor: str = ""
+    facts: str = ""
+    notes: Sequence[str] = ()
+
+
+def render_page(
+    title: str,
+    headlines: Sequence[Headline],
+    sections: Sequence[Section],
+    *,
+    glossary: Mapping[str, str],
+    footer: str,
+    details: Section | None = None,
+) -> str:
+    """The whole file as text; the same arguments give the same bytes."""
+    style, script = (_asset(name) for name in ("style.css", "sort.js"))
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            title=title,
+            headlines=headlines,
+            sections=sections,
+            glossary=glossary,
+            details=details,
+            footer=footer,
+            style=style,
+            script=script,
+            digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        )
+    )
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    import jinja2
+
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("bayesneg.report", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    return (files("bayesneg.report") / "templates" / name).read_text(encoding="utf-8")
 
 
 def write_page(text: str, path: str | Path) -> Path:
-    """Write the file; a reader never sees half of it. Returns the path."""
+    """Write the file in one step, so that a reader never sees half of it. Returns the path."""
     target = Path(path)
     if target.is_dir():
         raise InputError(f"{target} is a folder; name a file in it, such as {target / 'report.html'}")
@@ -39,21 +176,3 @@ def write_page(text: str, path: str | Path) -> Path:
         Path(unfinished).unlink(missing_ok=True)
         raise
     return target
-
-
-def _head(title: str) -> Markup:
-    digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    return element(
-        "head",
-        {},
-        element("meta", {"charset": "utf-8"}),
-        element("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
-        element("meta", {"http-equiv": "Content-Security-Policy", "content": policy}),
-        element("title", {}, title),
-        element("style", {}, Markup(STYLE)),
-    )
-
-
-def _script() -> Markup:
-    return element("script", {}, Markup(SCRIPT))

@@ -16,7 +16,7 @@ from bayesneg.runs.record import RunRecord, is_number
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """One sampler: its metrics, and how far each lies from the first sampler's (absent in the first row)."""
 
     label: str
@@ -25,6 +25,8 @@ class Row:
     uses_test_labels: bool
     values: dict[str, Estimate]
     differences: dict[str, Estimate]
+    false_negatives: Estimate  # rate among the last epoch's picks, over seeds; not measured for baselines
+    truth_known: bool  # so that the rate is the true one, and not by held-out labels
     best: frozenset[str]  # the metrics in which this row has the highest mean of all fair rows
 
     @property
@@ -32,7 +34,7 @@ class Row:
         return len(self.seeds)
 
 
-def summarise(records: Sequence[RunRecord], keys: Sequence[str]) -> list[Row]:
+def summarise(records: Sequence[RunRecord], keys: Sequence[str]) -> list[ComparisonRow]:
     """Rows of the comparison table, in the order of the records.
 
     Args:
@@ -79,20 +81,43 @@ def difference(member: Group, reference: Group, key: str) -> Estimate:
     return NOT_MEASURED if found is None else found.estimate
 
 
-def _row(member: Group, reference: Group, keys: Sequence[str]) -> Row:
+def truth_known(runs: Sequence[RunRecord]) -> bool:
+    """Whether every run that sampled negatives recorded their rate by the ground truth."""
+    return all(run.is_baseline or bool(run.at_epochs("tnr_true")) for run in runs)
+
+
+def false_negative_rate(member: Group) -> Estimate:
+    """The share of false negatives among the picks of the last epoch, over seeds.
+
+    By the ground truth where it is known; else by the held-out labels, which gives a lower bound. A baseline samples
+    no negatives: not measured.
+    """
+    key = "tnr_true" if truth_known(member.runs) else "tnr"
+    return NOT_MEASURED if member.is_baseline else estimate(1.0 - run.last(key) for run in member.runs)
+
+
+def uniform_rate(runs: Sequence[RunRecord]) -> float:
+    """The false-negative rate that uniform sampling is expected to have on this data; nan where not recorded."""
+    key = "tnr_uniform_true" if truth_known(runs) else "tnr_uniform"
+    return estimate(1.0 - run.last(key) for run in runs if not run.is_baseline).mean
+
+
+def _row(member: Group, reference: Group, keys: Sequence[str]) -> ComparisonRow:
     others = () if member is reference else keys
-    return Row(
+    return ComparisonRow(
         label=member.name,
         sampler=member.runs[0].sampler,
         seeds=member.seeds,
         uses_test_labels=member.uses_test_labels,
         values={key: final_estimate(member, key) for key in keys},
         differences={key: difference(member, reference, key) for key in others},
+        false_negatives=false_negative_rate(member),
+        truth_known=truth_known(member.runs),
         best=frozenset(),
     )
 
 
-def _is_best(row: Row, rows: Sequence[Row], key: str) -> bool:
+def _is_best(row: ComparisonRow, rows: Sequence[ComparisonRow], key: str) -> bool:
     fair = [other.values[key].mean for other in rows if not other.uses_test_labels]
     means = [mean for mean in fair if is_number(mean)]
     return (

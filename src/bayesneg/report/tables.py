@@ -1,196 +1,171 @@
-"""The report's tables as HTML: a caption, a scope on every head, numbers that sort."""
+"""The tables of the comparison report: every value is shown with its interval, and sorts by its full precision."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import replace
 
 from bayesneg.evaluation.statistics import Estimate, estimate
-from bayesneg.report.markup import Markup, element, join
-from bayesneg.report.names import NOTHING, counted, decimals, metric_name, number, signed
+from bayesneg.report.names import NOTHING, UNIFORM, counted, decimals, metric_name, number, percent, signed
+from bayesneg.report.pages import Table, TableCell
 from bayesneg.report.runs import Group, final_value, median_seconds
-from bayesneg.report.summary import Row
-from bayesneg.runs.record import is_number
+from bayesneg.report.summary import ComparisonRow
+from bayesneg.runs.record import RunRecord, is_number
+
+QUALITY = {"tnr": "TNR", "tnr_true": "True TNR", "inf": "INF", "inf_true": "True INF"}
+EXPECTED = {"tnr": "tnr_uniform", "tnr_true": "tnr_uniform_true"}  # the expectation of uniform sampling
 
 
-class Cell(NamedTuple):
-    content: str
-    value: str = ""  # what the column sorts by; empty sorts last
-    style: str = ""
+def comparison(rows: Sequence[ComparisonRow], keys: Sequence[str], *, name: str, with_rates: bool = False) -> Table:
+    """Rows samplers, columns metrics; under each number its difference to the first row's.
 
-
-QUALITY = {
-    "tnr": "TNR",
-    "tnr_uniform": "TNR if uniform",
-    "tnr_true": "True TNR",
-    "tnr_uniform_true": "True TNR if uniform",
-    "inf": "INF",
-    "inf_true": "True INF",
-}
-
-
-def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]], *, name: str) -> Markup:
-    """A sortable table; its first column names the rows and sorts as text."""
-    head = [
-        element("th", {"scope": "col", **({"class": "text"} if place == 0 else {})}, text)
-        for place, text in enumerate(heads)
+    Args:
+        rows: what :func:`~bayesneg.report.summary.summarise` returned.
+        keys: the metrics to show.
+        name: what a screen reader calls the table.
+        with_rates: whether to show the false-negative rate of the picks, where any was recorded.
+    """
+    rates = with_rates and any(is_number(row.false_negatives.mean) for row in rows)
+    cells = [
+        [
+            named_cell(row.label, n_seeds=row.n_seeds, uses_test_labels=row.uses_test_labels),
+            *(_value(row, key) for key in keys[:1]),
+            *([_rate(row.false_negatives)] if rates else []),
+            *(_value(row, key) for key in keys[1:]),
+        ]
+        for row in rows
     ]
-    body = [element("tr", {}, *map(_cell, range(len(row)), row)) for row in rows]
-    whole = element(
-        "table",
-        {"data-sortable": ""},
-        _caption(caption),
-        element("thead", {}, element("tr", {}, *head)),
-        element("tbody", {}, *body),
-    )
-    return element("div", {"class": "scroll", "role": "region", "tabindex": "0", "aria-label": name}, whole)
+    heads = ["Sampler", *map(metric_name, keys)]
+    if rates:
+        heads.insert(2, "False negatives")
+    caption = comparison_caption(rows)
+    if rates:
+        known = all(row.truth_known for row in rows)
+        caption += (
+            f" False negatives: the share of the last epoch's picks that are {'' if known else 'held-out '}positives"
+            f"{'' if known else ', a lower bound'}; baselines sample none."
+        )
+    return Table(name, caption, heads, cells)
 
 
-def _caption(text: str) -> Markup:
-    """The span stays in sight where the table is wider than the page."""
-    return element("caption", {}, element("span", {}, text))
-
-
-def _cell(place: int, cell: Cell) -> Markup:
-    style = {"class": cell.style} if cell.style else {}
-    attributes = {**style, "data-value": cell.value}
-    return element("td" if place else "th", attributes if place else {"scope": "row", **attributes}, cell.content)
-
-
-def comparison(rows: Sequence[Row], keys: Sequence[str], *, name: str) -> Markup:
-    """Rows samplers, columns metrics; under each number its difference to the first row's."""
-    cells = [[_name(row), *(_value(row, key) for key in keys)] for row in rows]
-    return table(comparison_caption(rows), ["Sampler", *map(metric_name, keys)], cells, name=name)
-
-
-def comparison_caption(rows: Sequence[Row]) -> str:
-    """Says what ± is taken over, what the small line means, and what is bold."""
+def comparison_caption(rows: Sequence[ComparisonRow]) -> str:
+    """What ± is taken over, what the small line means, and what is bold."""
     overs = {value.over for row in rows for value in row.values.values() if is_number(value.mean)}
     seeds = sorted({row.n_seeds for row in rows if row.n_seeds > 1})
     parts = []
     if "seeds" in overs:
         span = counted(seeds[-1], "seed") if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
-        parts.append(f"Mean ± half of the 95% interval over {span}.")
+        parts.append(f"Mean ± half-width of the 95% interval over {span}.")
     if "users" in overs:
-        where = "Where there is one seed, ± is" if "seeds" in overs else "One seed: mean ± half of the 95% interval"
-        parts.append(f"{where} over users; it does not cover the luck of the seed.")
+        where = "With one seed, ± is" if "seeds" in overs else "One seed: mean ± half-width of the 95% interval"
+        parts.append(f"{where} over users; it does not include the variance between seeds.")
     if len(rows) > 1:
         parts.append(
-            f"Below, the difference to {rows[0].label} with its 95% interval, paired by seed or user: "
-            "▲ higher, ▼ lower, ○ not distinguishable from zero, each pair by itself, uncorrected for their number. "
-            "Bold: the highest mean."
+            f"Below, the difference to {rows[0].label} with its 95% interval, paired by seed or by user: "
+            "▲ higher, ▼ lower, ○ not significant; not corrected for multiple comparisons. Bold: the highest mean."
         )
     return " ".join(parts)
 
 
-def quality(groups: Sequence[Group]) -> Markup | None:
-    """How good the sampled negatives were at the last epoch, baselines left out; None where no run recorded it."""
+def quality(groups: Sequence[Group]) -> Table | None:
+    """The quality of the sampled negatives at the last epoch, without baselines; None where no run recorded it."""
     groups = [member for member in groups if not member.is_baseline]
     measured = {key: [estimate(run.last(key) for run in member.runs) for member in groups] for key in QUALITY}
     keys = [key for key, column in measured.items() if any(is_number(value.mean) for value in column)]
     if not keys:
         return None
     rows = [
-        [
-            group_cell(member),
-            *(estimate_cell(measured[key][place], plain="uniform" in key) for key in keys),
-            _skipped(member),
-            _seconds(member),
-        ]
+        [group_cell(member), *(estimate_cell(measured[key][place]) for key in keys), _skipped(member), _seconds(member)]
         for place, member in enumerate(groups)
     ]
+    uniform = {key: estimate(run.last(EXPECTED.get(key, "")) for run in _runs(groups)).mean for key in keys}
+    if any(is_number(mean) for mean in uniform.values()):
+        cells = [number_cell(mean) if is_number(mean) else TableCell("") for mean in uniform.values()]
+        rows.append([TableCell(UNIFORM, UNIFORM), *cells, TableCell(""), TableCell("")])
     heads = ["Sampler", *(QUALITY[key] for key in keys), "Skipped", "Seconds per epoch"]
     several = any(len(member.runs) > 1 for member in groups)
     caption = (
-        f"Last recorded epoch{', mean ± half of the 95% interval over seeds' if several else ''}. "
-        f"Skipped: training examples without a negative or kept out, over all epochs{' and seeds' if several else ''}. "
+        f"Last recorded epoch{', mean ± half-width of the 95% interval over seeds' if several else ''}. Skipped: "
+        f"training examples without a negative, over all epochs{' and seeds' if several else ''}. "
         "Seconds: the median epoch."
     )
-    return table(caption, heads, rows, name="Sampling quality")
+    return Table("Sampling quality", caption, heads, rows)
 
 
-def every_run(groups: Sequence[Group], keys: Sequence[str]) -> Markup:
-    """The final numbers of each run, unaveraged."""
+def every_run(groups: Sequence[Group], keys: Sequence[str]) -> Table:
+    """The final metrics of each run, not averaged."""
     rows = [
         [
             group_cell(member),
-            Cell(str(run.seed), str(run.seed)),
-            Cell(str(run.reported_epoch), str(run.reported_epoch)),
+            TableCell(str(run.seed), str(run.seed)),
+            TableCell(str(run.reported_epoch), str(run.reported_epoch)),
             *(number_cell(final_value(run, key)) for key in keys),
         ]
         for member in groups
         for run in member.runs
     ]
     heads = ["Sampler", "Seed", "Epoch", *map(metric_name, keys)]
-    return table("Test metrics of the reported epoch, mean over users.", heads, rows, name="Every run")
+    return Table("Every run", "Test metrics of the reported epoch, mean over users.", heads, rows)
 
 
-def facts(caption: str, entries: Sequence[tuple[str, str]]) -> Markup:
-    """Two columns: a name and what it is."""
-    rows = [
-        element("tr", {}, element("th", {"scope": "row"}, name), element("td", {"class": "text"}, text))
-        for name, text in entries
-    ]
-    whole = element("table", {}, _caption(caption), element("tbody", {}, *rows))
-    return element("div", {"class": "scroll", "role": "region", "tabindex": "0", "aria-label": caption}, whole)
+def facts(caption: str, entries: Sequence[tuple[str, str]]) -> Table:
+    """Two columns: a name and its value."""
+    return Table(caption, caption, (), [[TableCell(name), TableCell(text, style="text")] for name, text in entries])
 
 
-def _name(row: Row) -> Cell:
-    return _named(row.label, row.n_seeds, row.uses_test_labels)
+def group_cell(member: Group) -> TableCell:
+    return named_cell(member.name, uses_test_labels=member.uses_test_labels)
 
 
-def group_cell(member: Group) -> Cell:
-    return _named(member.name, 0, member.uses_test_labels)
+def named_cell(name: str, *, n_seeds: int = 0, uses_test_labels: bool = False) -> TableCell:
+    """The first cell of a row: the sampler, how many seeds it has, and whether it is an oracle."""
+    seeds = [counted(n_seeds, "seed")] if n_seeds else []
+    return TableCell(name, name, minor=seeds, badge="sees test labels" if uses_test_labels else "")
 
 
-def _named(name: str, n_seeds: int, uses_test_labels: bool) -> Cell:
-    seeds = element("span", {"class": "minor"}, counted(n_seeds, "seed")) if n_seeds else Markup()
-    badge = element("span", {"class": "badge"}, "sees test labels") if uses_test_labels else Markup()
-    return Cell(join(name, seeds, badge), name)
-
-
-def _value(row: Row, key: str) -> Cell:
-    cell = estimate_cell(row.values[key])
-    if key in row.best:
-        cell = cell._replace(style="best")
-    gap = row.differences.get(key)
-    if gap is None:
-        return cell
-    return cell._replace(content=join(cell.content, _difference(gap, decimals(row.values[key].mean))))
-
-
-def estimate_cell(value: Estimate, *, plain: bool = False) -> Cell:
-    """Mean ± half-width; ``plain`` leaves out the latter, for what no sampler changes."""
+def estimate_cell(value: Estimate) -> TableCell:
+    """Mean ± half-width of the interval, where there is one."""
     if not is_number(value.mean):
-        return Cell(NOTHING)
-    spread = Markup()
-    if value.has_interval and not plain:
-        spread = element("span", {"class": "pm"}, f" ± {number(value.half_width, decimals(value.mean))}")
-    return Cell(join(number(value.mean), spread), repr(float(value.mean)))
+        return TableCell(NOTHING)
+    spread = number(value.half_width, decimals(value.mean)) if value.has_interval else ""
+    return TableCell(number(value.mean), repr(float(value.mean)), spread=spread)
 
 
-def _difference(gap: Estimate, digits: int) -> Markup:
+def number_cell(value: float) -> TableCell:
+    return TableCell(number(value), repr(float(value))) if is_number(value) else TableCell(NOTHING)
+
+
+def _value(row: ComparisonRow, key: str) -> TableCell:
+    cell = replace(estimate_cell(row.values[key]), style="best" if key in row.best else "")
+    gap = row.differences.get(key)
+    return cell if gap is None else replace(cell, minor=_difference(gap, decimals(row.values[key].mean)))
+
+
+def _difference(gap: Estimate, digits: int) -> list[str]:
     if not is_number(gap.mean):
-        return element("span", {"class": "minor"}, NOTHING)
+        return [NOTHING]
     if not gap.has_interval:
-        return element("span", {"class": "minor"}, signed(gap.mean, digits))
+        return [signed(gap.mean, digits)]
     mark = "○" if not gap.excludes_zero else "▲" if gap.mean > 0 else "▼"
-    interval = f"{number(gap.low, digits)} to {number(gap.high, digits)}"
-    return join(
-        element("span", {"class": "minor"}, f"{mark} {signed(gap.mean, digits)}"),
-        element("span", {"class": "minor"}, interval),
-    )
+    return [f"{mark} {signed(gap.mean, digits)}", f"{number(gap.low, digits)} to {number(gap.high, digits)}"]
 
 
-def number_cell(value: float) -> Cell:
-    return Cell(number(value), repr(float(value))) if is_number(value) else Cell(NOTHING)
+def _rate(value: Estimate) -> TableCell:
+    if not is_number(value.mean):
+        return TableCell(NOTHING)
+    text, _, spread = percent(value.mean, value.half_width).partition(" ± ")
+    return TableCell(text, repr(float(value.mean)), spread=spread)
 
 
-def _skipped(member: Group) -> Cell:
+def _runs(groups: Sequence[Group]) -> list[RunRecord]:
+    return [run for member in groups for run in member.runs]
+
+
+def _skipped(member: Group) -> TableCell:
     counts = [int(n) for run in member.runs for n in run.at_epochs("skipped").values()]
-    return Cell(f"{sum(counts):,}", str(sum(counts))) if counts else Cell(NOTHING)
+    return TableCell(f"{sum(counts):,}", str(sum(counts))) if counts else TableCell(NOTHING)
 
 
-def _seconds(member: Group) -> Cell:
+def _seconds(member: Group) -> TableCell:
     seconds = median_seconds(member)
-    return Cell(f"{seconds:.3g}", repr(seconds)) if is_number(seconds) else Cell(NOTHING)
+    return TableCell(f"{seconds:.3g}", repr(seconds)) if is_number(seconds) else TableCell(NOTHING)

@@ -13,7 +13,7 @@ from bayesneg.kernels.reference.formulas import unbias
 from bayesneg.report.names import metric_name
 from bayesneg.reproduction import theory
 from bayesneg.reproduction.published import MAIN
-from bayesneg.reproduction.studies import Line, Study
+from bayesneg.reproduction.studies import Line, PaperStudy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,7 @@ Draw = Callable[["Figure"], None]
 SHADE, DARK, MID = "#dddddd", "#111111", "#666666"
 
 
-def score_densities(study: Study) -> Draw:
+def score_densities(study: PaperStudy) -> Draw:
     """Figure 1: the densities of scores of true and false negatives after several epochs."""
     seen = [line for line in study.runs[0].epochs if DENSITIES in line]
     if not seen:
@@ -95,9 +95,9 @@ def unbias_surface(figure: Figure) -> None:
     flat.set_title("lines of equal unbias")
 
 
-def sampling_quality(study: Study) -> Draw:
+def sampling_quality(study: PaperStudy) -> Draw:
     """Figure 4: TNR and INF of each sampler over the epochs."""
-    from bayesneg.report.plots import Curve, look
+    from bayesneg.report.figures.plots import Curve, look
     from bayesneg.report.runs import Group
 
     def draw(figure: Figure) -> None:
@@ -121,7 +121,7 @@ def sampling_quality(study: Study) -> Draw:
 QUALITY: Final = {"tnr": "TNR: share of true negatives", "inf": "INF: mean gradient magnitude"}
 
 
-def sensitivity(study: Study) -> Draw:
+def sensitivity(study: PaperStudy) -> Draw:
     """Figure 5: NDCG@20 over λ at m = 5, and over m at λ = 5."""
     by_name: dict[str, list[Line]] = {}
     for line in study.lines:

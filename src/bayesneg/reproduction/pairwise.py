@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from bayesneg.evaluation.statistics import PairedDifference, holm_corrected
 from bayesneg.reproduction.published import MAIN
-from bayesneg.reproduction.studies import Study
+from bayesneg.reproduction.studies import PaperStudy
 from bayesneg.runs.pairing import paired
 
 
@@ -28,12 +28,12 @@ class PairwiseTest(NamedTuple):
         return self.difference.verdict(self.one, self.other)
 
 
-def correction_family(study: Study) -> str:
+def correction_family(study: PaperStudy) -> str:
     """Among which pairs the p-values are corrected, in words."""
     return "the readings of one row" if study.readings else "this table"
 
 
-def pairwise_tests(study: Study) -> list[PairwiseTest]:
+def pairwise_tests(study: PaperStudy) -> list[PairwiseTest]:
     """Every pair of samplers that share a seed on the same data; readings of different published rows do not pair."""
     tests, families = [], []
     for one, other in combinations(study.lines, 2):

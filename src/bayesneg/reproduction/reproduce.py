@@ -24,19 +24,19 @@ from bayesneg.reproduction.drawings import (
     theoretical_densities,
     unbias_surface,
 )
+from bayesneg.reproduction.frames import csv_text, results_frame, tests_frame
 from bayesneg.reproduction.latex import latex
 from bayesneg.reproduction.markdown import markdown
 from bayesneg.reproduction.page import write_page
 from bayesneg.reproduction.published import published_rows
-from bayesneg.reproduction.sheet import comma_separated, tests_comma_separated
-from bayesneg.reproduction.studies import Study, studies
+from bayesneg.reproduction.studies import PaperStudy, studies
 from bayesneg.runs import ledger
 from bayesneg.runs.folder import write_whole
 
 READINGS: Final = ("readings", "readings-ml-1m", "readings-lightgcn", "readings-lightgcn-ml-1m")
 TABLES: Final = ("table2", "table3", "table4", *READINGS)
 THEORY: Final[dict[str, Draw]] = {"fig2": theoretical_densities, "fig3": unbias_surface}  # no run is needed
-DRAWN: Final[dict[str, Callable[[Study], Draw]]] = {
+DRAWN: Final[dict[str, Callable[[PaperStudy], Draw]]] = {
     "fig1": score_densities,
     "fig4": sampling_quality,
     "fig5": sensitivity,
@@ -50,7 +50,7 @@ RECORDS: Final = "records.jsonl"
 class Result:
     """What a reproduction left behind."""
 
-    studies: list[Study]
+    studies: list[PaperStudy]
     files: list[Path]
     left_out: list[str] = field(default_factory=list)  # why a dataset or model is missing
     failures: list[Failure] = field(default_factory=list)
@@ -156,15 +156,15 @@ def reproduce(
     return Result(found, write(files_of, recipe, found, out), left_out, failures)
 
 
-def write(name: str, recipe: Recipe, found: Sequence[Study], out: Path) -> list[Path]:
+def write(name: str, recipe: Recipe, found: Sequence[PaperStudy], out: Path) -> list[Path]:
     """The files of a table or figure, made from studies alone."""
     if name in DRAWN:
         drawn = zip(found, _figures(name, found), strict=True)
         return [path for study, stem in drawn for path in draw_figure(name, study, out / stem)]
     texts = {
         ".md": markdown(recipe.title, found, preface=recipe.about.strip()),
-        ".csv": comma_separated(found),
-        "-tests.csv": tests_comma_separated(found),
+        ".csv": csv_text(results_frame(found)),
+        "-tests.csv": csv_text(tests_frame(found)),
         ".tex": latex(recipe.title, found),
     }
     paths = [out / f"{name}{ending}" for ending in texts]
@@ -173,7 +173,7 @@ def write(name: str, recipe: Recipe, found: Sequence[Study], out: Path) -> list[
     return [*paths, write_page(recipe.title, found, out / f"{name}.html")]
 
 
-def _figures(name: str, found: Sequence[Study]) -> list[str]:
+def _figures(name: str, found: Sequence[PaperStudy]) -> list[str]:
     """The figure's name, with what tells studies apart where there are several; files may share their stem."""
     if len(found) == 1:
         return [name]
@@ -186,10 +186,10 @@ def _figures(name: str, found: Sequence[Study]) -> list[str]:
 
 
 def draw_figure(
-    name: str, study: Study | None, stem: Path, *, kinds: Sequence[str] = ("svg", "pdf", "png")
+    name: str, study: PaperStudy | None, stem: Path, *, kinds: Sequence[str] = ("svg", "pdf", "png")
 ) -> list[Path]:
     """A figure of the paper as files; those of the theory need no study."""
-    from bayesneg.report.export import press
+    from bayesneg.report.figures.export import export
 
     draw = THEORY[name] if study is None else DRAWN[name](study)
-    return press(draw, stem, height=HEIGHTS[name], kinds=kinds)
+    return export(draw, stem, height=HEIGHTS[name], kinds=kinds)

@@ -32,7 +32,7 @@ DATASETS: Final = {
 
 
 @dataclass(frozen=True)
-class Beside:
+class PublishedComparison:
     """A mean over seeds beside the published number, which may be missing (nan)."""
 
     here: Estimate
@@ -60,7 +60,7 @@ class Line:
 
     row: RecipeRow
     runs: tuple[RunRecord, ...]
-    values: Mapping[str, Beside]
+    values: Mapping[str, PublishedComparison]
     beside: str  # the published row: table2/BNS
 
     @property
@@ -72,7 +72,7 @@ class Line:
         return any(run.uses_test_labels for run in self.runs)
 
     @property
-    def compared(self) -> list[Beside]:
+    def compared(self) -> list[PublishedComparison]:
         """The values that have a published number."""
         return [value for value in self.values.values() if not math.isnan(value.difference)]
 
@@ -83,7 +83,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Study:
+class PaperStudy:
     """The lines that may be compared with each other: one dataset, one model, one view."""
 
     dataset: str
@@ -106,7 +106,7 @@ class Study:
         return sorted({len(line.runs) for line in self.lines})
 
 
-def studies(name: str, recipe: Recipe, cells: Sequence[Cell], found: Mapping[str, Entry]) -> list[Study]:
+def studies(name: str, recipe: Recipe, cells: Sequence[Cell], found: Mapping[str, Entry]) -> list[PaperStudy]:
     """The finished cells of an experiment, in the order of its recipe; a study without any is left out."""
     places: dict[tuple[str, str, str], dict[str, list[RunRecord]]] = {}
     for cell in cells:
@@ -116,7 +116,7 @@ def studies(name: str, recipe: Recipe, cells: Sequence[Cell], found: Mapping[str
             runs.append(replace(found[cell.key].record, label=cell.label))
     rows = {row.label: row for row in recipe.samplers}
     return [
-        Study(
+        PaperStudy(
             *place,
             tuple(_line(name, rows[label], place, runs) for label, runs in lines.items() if runs),
             recipe.readings,
@@ -130,5 +130,5 @@ def _line(name: str, row: RecipeRow, place: tuple[str, str, str], runs: Iterable
     group = Group(row.label, tuple(runs))
     beside = row.paper or f"{name}/{row.label}"
     paper = published(beside, place[0], place[1])
-    values = {key: Beside(final_estimate(group, key), paper.get(key, math.nan)) for key in METRICS}
+    values = {key: PublishedComparison(final_estimate(group, key), paper.get(key, math.nan)) for key in METRICS}
     return Line(row, group.runs, values, beside)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bayesneg.evaluation.picks import RELIABILITY
-from bayesneg.report import plots as curves
 from bayesneg.report.audit_page import plots
-from bayesneg.report.audit_page.rows import Study, measured
-from bayesneg.report.figures import figure, listed
-from bayesneg.report.markup import Markup
+from bayesneg.report.audit_page.rows import AuditedSplit, measured
+from bayesneg.report.figures import plots as curves
+from bayesneg.report.figures.captions import drawing, listed
+from bayesneg.report.pages import Drawing
 from bayesneg.report.runs import Group
 
 CURVES = {  # key → name of the figure, caption
@@ -20,29 +20,29 @@ CURVES = {  # key → name of the figure, caption
 }
 
 
-def across(found: Sequence[Study]) -> Markup:
+def across(found: Sequence[AuditedSplit]) -> Drawing:
     """False negatives against what is hidden."""
     ends = listed((member.marked_name, measured(member, "fn").mean) for member in found[-1].groups)
     caption = "Dotted: what uniform picks are expected to have."
     drawn = plots.across(found, prefix="across")
-    return figure(drawn, "across", "False negatives against what is hidden", caption, ends)
+    return drawing(drawn, "across", "False negatives against what is hidden", caption, ends)
 
 
-def of_picks(study: Study, prefix: str) -> Iterator[Markup]:
+def of_picks(study: AuditedSplit, prefix: str) -> Iterator[Drawing]:
     """Three curves over the epochs, the place in the list, and the popularity."""
     for key, expected in (("fn", "fn_uniform"), ("inf", None), ("hardness", None)):
         yield from _curve(study.groups, key, prefix, expected)
     slug = f"{prefix}-standing"
     ends = listed((member.marked_name, measured(member, "hardness").mean) for member in study.groups)
     caption = "Probes of the last five epochs. Dotted: uniform picks."
-    yield figure(plots.standing(study.groups, prefix=slug), slug, "Where in the list picks stand", caption, ends)
+    yield drawing(plots.standing(study.groups, prefix=slug), slug, "Where in the list picks stand", caption, ends)
     slug = f"{prefix}-cohorts"
     ends = listed((member.marked_name, measured(member, "head").mean) for member in study.groups)
     caption = "Head, middle and tail have about a third of the training interactions each. Numbers read out: the head."
-    yield figure(plots.cohorts(study.groups, prefix=slug), slug, "Popularity of the picks", caption, ends)
+    yield drawing(plots.cohorts(study.groups, prefix=slug), slug, "Popularity of the picks", caption, ends)
 
 
-def of_beliefs(study: Study, prefix: str) -> Iterator[Markup]:
+def of_beliefs(study: AuditedSplit, prefix: str) -> Iterator[Drawing]:
     """How far unbias can be trusted, on the picks and on uniform candidates, and over the epochs."""
     titles = {"picked": "Reliability on the picks", "candidates": "Reliability on uniform candidates"}
     for population, key in RELIABILITY.items():
@@ -51,15 +51,15 @@ def of_beliefs(study: Study, prefix: str) -> Iterator[Markup]:
         ends = listed((f"error of {member.marked_name}", measured(member, which).mean) for member in study.believers)
         caption = "Above the dotted line: more false negatives than believed. The last five epochs; both axes are log."
         drawn = plots.reliability(study.groups, key, prefix=slug)  # all, so that each keeps its colour
-        yield figure(drawn, slug, titles[population], caption, ends)
+        yield drawing(drawn, slug, titles[population], caption, ends)
     yield from _curve(study.groups, "ece", prefix, None)
 
 
-def _curve(groups: Sequence[Group], key: str, prefix: str, expected: str | None) -> Iterator[Markup]:
+def _curve(groups: Sequence[Group], key: str, prefix: str, expected: str | None) -> Iterator[Drawing]:
     if not curves.has_curve(groups, key):
         return
     name, caption = CURVES[key]
     slug = f"{prefix}-{key}"
     ends = listed((member.marked_name, measured(member, key).mean) for member in groups)
     drawn = curves.curves(groups, key, prefix=slug, name=name.removesuffix(" over epochs"), expected=expected)
-    yield figure(drawn, slug, name, caption, ends)
+    yield drawing(drawn, slug, name, caption, ends)

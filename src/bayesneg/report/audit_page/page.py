@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bayesneg.errors import InputError
@@ -11,57 +12,65 @@ from bayesneg.report.audit_page.rows import (
     BELIEF,
     MEANINGS,
     PICKS,
-    UNIFORM,
-    Study,
+    AuditedSplit,
+    audit_finding,
     audited,
     calibration_finding,
     caution,
-    finding,
     hidden_note,
     measured,
     short_names,
 )
-from bayesneg.report.markup import Markup, element, grid, section
-from bayesneg.report.names import counted, joined
+from bayesneg.report.names import NOTHING, UNIFORM, counted, joined
 from bayesneg.report.notes import notes
-from bayesneg.report.pages import page, write_page
+from bayesneg.report.pages import Headline, Section, Table, TableCell, render_page, write_page
 from bayesneg.report.runs import Group
-from bayesneg.report.tables import Cell, estimate_cell, group_cell, number_cell, table
+from bayesneg.report.tables import estimate_cell, group_cell, number_cell
 from bayesneg.runs.record import RunRecord
 
 CANDIDATES = ("mean_predicted", "observed_rate", "ece")  # what is shown of uniform candidates too
 
 
 def write_audit(records: Sequence[RunRecord], path: str | Path, *, title: str | None = None) -> Path:
-    """Render the records of an audit and write the page. Returns the path."""
+    """Write the HTML page of an audit: which negatives each sampler picks, and how calibrated its posterior is.
+
+    Args:
+        records: the runs of an audit, as ``bayesneg.audit(...).records`` holds them.
+        path: the file to write; folders on the way are created, an existing file is replaced in one step.
+        title: the heading of the page; by default the audited splits.
+
+    Returns:
+        The path of the file.
+    """
     return write_page(render(records, title=title), path)
 
 
 def render(records: Sequence[RunRecord], *, title: str | None = None) -> str:
-    """The whole page as text; the same records give the same bytes."""
+    """The page of :func:`write_audit` as text; the same records give the same bytes."""
     found = audited(records)
     if not found:
-        raise InputError("the page of an audit needs at least one run, got none")
-    heading = title or f"Which sampler picks what: {joined(study.name for study in found)}"
-    parts = [part for place, study in enumerate(found, 1) for part in _study(study, place, several=len(found) > 1)]
-    return page(heading, _header(heading, found), *_across(found), *parts, _glossary(), _footer(records))
+        raise InputError("records must hold at least one run of an audit, got none")
+    several = len(found) > 1
+    sections = [part for place, split in enumerate(found, 1) for part in _split_sections(split, place, several=several)]
+    return render_page(
+        title or f"What each sampler picks: {joined(split.name for split in found)}",
+        _headlines(found),
+        [*_across(found), *sections],
+        glossary=MEANINGS,
+        footer=f"Written by bayesneg audit from the records of {counted(len(records), 'run')}.",
+    )
 
 
-def _header(title: str, found: Sequence[Study]) -> Markup:
-    parts: list[Markup] = [element("h1", {}, title)]
-    for study in found:
-        lead = [element("strong", {}, f"{study.name}: ")] if len(found) > 1 else []
-        parts.append(element("p", {"class": "finding"}, *lead, finding(study)))
+def _headlines(found: Sequence[AuditedSplit]) -> list[Headline]:
+    """One finding per split; the facts and the warnings of all follow the last."""
     run = found[0].runs[0]
-    seeds = max(len(member.runs) for study in found for member in study.groups)
+    seeds = max(len(member.runs) for split in found for member in split.groups)
     facts = f"{run.model} · {counted(len(run.epochs), 'epoch')} · {counted(seeds, 'seed')} · last epoch"
-    parts.append(element("p", {"class": "facts"}, facts))
-    if beware := _beware(found):
-        parts.append(element("ul", {"class": "notes"}, *(element("li", {}, note) for note in beware)))
-    return element("header", {}, *parts)
+    headlines = [Headline(audit_finding(split), lead=split.name if len(found) > 1 else "") for split in found]
+    return [*headlines[:-1], replace(headlines[-1], facts=facts, notes=_warnings(found))]
 
 
-def _beware(found: Sequence[Study]) -> list[str]:
+def _warnings(found: Sequence[AuditedSplit]) -> list[str]:
     """What a careful reader should know; what is not so of every split is said with the split's name."""
     own = [[note for note in (hidden_note(study), caution(study), *notes(study.runs)) if note] for study in found]
     shared = [note for note in own[0] if all(note in others for others in own)]
@@ -70,77 +79,62 @@ def _beware(found: Sequence[Study]) -> list[str]:
     ]
 
 
-def _across(found: Sequence[Study]) -> Iterator[Markup]:
-    """How the share of false negatives follows what is hidden."""
+def _across(found: Sequence[AuditedSplit]) -> Iterator[Section]:
+    """The false-negative rate by how much is hidden."""
     if len(found) < 2:
         return
     from bayesneg.report.audit_page import figures
 
-    members = {member.name: member for study in found for member in study.groups}
+    members = {member.name: member for split in found for member in split.groups}
+    here = [{member.name: estimate_cell(measured(member, "fn")) for member in split.groups} for split in found]
     rows = [
-        [
-            group_cell(member),
-            *(
-                next((estimate_cell(measured(own, "fn")) for own in study.groups if own.name == name), Cell("–"))
-                for study in found
-            ),
-        ]
+        [group_cell(member), *(cells.get(name, TableCell(NOTHING)) for cells in here)]
         for name, member in members.items()
     ]
-    rows.append([Cell(UNIFORM, UNIFORM), *(number_cell(study.uniform) for study in found)])
-    heads = ["Sampler", *short_names(found)]
+    rows.append([TableCell(UNIFORM, UNIFORM), *(number_cell(split.uniform) for split in found)])
     caption = f"The share of false negatives among the picks of the last epoch.{_spread(found)}"
-    yield section(
-        "Across splits",
-        table(caption, heads, rows, name="False negatives across splits"),
-        grid(figures.across(found)),
-    )
+    table = Table("False negatives across splits", caption, ["Sampler", *short_names(found)], rows)
+    yield Section("Across splits", tables=[table], drawings=[figures.across(found)])
 
 
-def _study(study: Study, place: int, *, several: bool) -> Iterator[Markup]:
+def _split_sections(split: AuditedSplit, place: int, *, several: bool) -> Iterator[Section]:
     from bayesneg.report.audit_page import figures
 
-    prefix, of = f"s{place}", f": {study.name}" if several else ""
-    yield section(f"What is picked{of}", _picks(study), grid(*figures.of_picks(study, prefix)))
-    if study.believers:
-        said = element("p", {}, calibration_finding(study))
-        yield section(f"Is unbias calibrated?{of}", said, _beliefs(study), grid(*figures.of_beliefs(study, prefix)))
+    prefix, of = f"s{place}", f": {split.name}" if several else ""
+    yield Section(f"What is picked{of}", tables=[_picks(split)], drawings=list(figures.of_picks(split, prefix)))
+    if split.believers:
+        drawings = list(figures.of_beliefs(split, prefix))
+        text = calibration_finding(split)
+        yield Section(f"Is the posterior calibrated?{of}", text=text, tables=[_beliefs(split)], drawings=drawings)
 
 
-def _picks(study: Study) -> Markup:
-    rows = [[group_cell(member), *_values(member, PICKS)] for member in study.groups]
-    rows.append([Cell(UNIFORM, UNIFORM), number_cell(study.uniform), *[Cell("")] * (len(PICKS) - 1)])
-    bound = "" if study.truth_known else " Lower bounds: the truth is unknown."
-    caption = f"Last epoch. All picks are counted; hardness is of probes after the epoch.{bound}{_spread([study])}"
-    return table(caption, ["Sampler", *PICKS.values()], rows, name=f"Picks: {study.name}")
+def _picks(split: AuditedSplit) -> Table:
+    rows = [[group_cell(member), *_values(member, PICKS)] for member in split.groups]
+    rows.append([TableCell(UNIFORM, UNIFORM), number_cell(split.uniform), *[TableCell("")] * (len(PICKS) - 1)])
+    bound = "" if split.truth_known else " Lower bounds: the ground truth is unknown."
+    caption = (
+        f"Last epoch. All picks are counted; hardness is measured on probes after the epoch.{bound}{_spread([split])}"
+    )
+    return Table(f"Picks: {split.name}", caption, ["Sampler", *PICKS.values()], rows)
 
 
-def _beliefs(study: Study) -> Markup:
+def _beliefs(split: AuditedSplit) -> Table:
     rows = [
         [group_cell(member), *_values(member, BELIEF), *_values(member, [f"candidates_{key}" for key in CANDIDATES])]
-        for member in study.believers
+        for member in split.believers
     ]
     heads = ["Sampler", *BELIEF.values(), *(f"{BELIEF[key]}, candidates" for key in CANDIDATES)]
     caption = (
-        "Probes after the last epoch: the sampler's own picks, and uniform candidates beside them. Samplers that form "
-        f"no belief are left out.{_spread([study])}"
+        "Probes after the last epoch: the sampler's picks, and uniform candidates beside them. Samplers without a "
+        f"posterior are left out.{_spread([split])}"
     )
-    return table(caption, heads, rows, name=f"Calibration: {study.name}")
+    return Table(f"Calibration: {split.name}", caption, heads, rows)
 
 
-def _values(member: Group, keys: Mapping[str, str] | Sequence[str]) -> list[Cell]:
+def _values(member: Group, keys: Mapping[str, str] | Sequence[str]) -> list[TableCell]:
     return [estimate_cell(measured(member, key)) for key in keys]
 
 
-def _spread(found: Sequence[Study]) -> str:
+def _spread(found: Sequence[AuditedSplit]) -> str:
     several = any(math.isfinite(measured(member, "fn").low) for study in found for member in study.groups)
-    return " Mean ± half of the 95% interval over seeds." if several else ""
-
-
-def _glossary() -> Markup:
-    items = [part for name, text in MEANINGS.items() for part in (element("dt", {}, name), element("dd", {}, text))]
-    return section("How to read this", element("dl", {}, *items))
-
-
-def _footer(records: Sequence[RunRecord]) -> Markup:
-    return element("footer", {}, f"Made by bayesneg audit from the records of {counted(len(records), 'run')} alone.")
+    return " Mean ± half-width of the 95% interval over seeds." if several else ""

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, NullFormatter, PercentFormatter
+from matplotlib.ticker import PercentFormatter
 
 from bayesneg.evaluation.cohorts import COHORTS
-from bayesneg.report.audit_page.rows import UNIFORM, Study, bins, deciles, measured, short_names
-from bayesneg.report.canvas import GREY, svg
-from bayesneg.report.plots import EndLabel, colour, label_ends, look
+from bayesneg.report.audit_page.rows import AuditedSplit, bins, deciles, measured, short_names
+from bayesneg.report.figures.canvas import GREY, svg
+from bayesneg.report.figures.plots import EndLabel, colour, label_ends, look, plain_log_labels
+from bayesneg.report.names import UNIFORM
 from bayesneg.report.runs import Group
 
 SHADES = ("#3b4252", "#8f9bb3", "#d8dee9")
@@ -19,7 +20,7 @@ FLOOR = 1e-4  # what is less is drawn here
 FEWEST = 30  # beliefs that a bin needs to be drawn
 
 
-def across(found: Sequence[Study], *, prefix: str) -> str:
+def across(found: Sequence[AuditedSplit], *, prefix: str) -> str:
     """The share of false negatives of each sampler, split by split."""
     names = list(dict.fromkeys(member.name for study in found for member in study.groups))
     here = [{member.name: member for member in study.groups} for study in found]
@@ -111,8 +112,7 @@ def reliability(groups: Sequence[Group], key: str, *, prefix: str) -> str:
             labels.append(EndLabel(called[last], were[last], member.marked_name, colour(place)))
         axes.plot([FLOOR, 1], [FLOOR, 1], color=GREY, linestyle=":", linewidth=1.4)
         for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(FuncFormatter(lambda share, _: f"{share:.4g}"))
-            axis.set_minor_formatter(NullFormatter())
+            plain_log_labels(axis)
         axes.set_xlabel("called a false negative with probability (1 − unbias)")
         axes.set_ylabel("share that was one")
         label_ends(axes, labels)

@@ -16,7 +16,6 @@ from bayesneg.report.names import joined
 from bayesneg.report.runs import Group, group, studies
 from bayesneg.runs.record import RunRecord, is_number
 
-UNIFORM: Final = "uniform, expected"
 ONE_SEED: Final = "One seed has no interval: more (--seeds) would tell chance apart."
 NOTICED: Final = 0.05  # of the share that was asked for, or of the users
 TAIL: Final = 5  # epochs, the last ones, whose probes are pooled where one epoch has too few
@@ -68,7 +67,7 @@ MEANINGS: Final = {
 
 
 @dataclass(frozen=True)
-class Study:
+class AuditedSplit:
     """The samplers on one split."""
 
     name: str
@@ -93,12 +92,12 @@ class Study:
         return [member for member in self.groups if is_number(measured(member, "mean_predicted").mean)]
 
 
-def audited(records: Sequence[RunRecord]) -> list[Study]:
+def audited(records: Sequence[RunRecord]) -> list[AuditedSplit]:
     """The studies in the order of the records."""
-    return [Study(name, group(runs)) for name, runs in studies(records).items()]
+    return [AuditedSplit(name, group(runs)) for name, runs in studies(records).items()]
 
 
-def short_names(found: Sequence[Study]) -> list[str]:
+def short_names(found: Sequence[AuditedSplit]) -> list[str]:
     """``10% hidden`` of ``kuairec, 10% hidden`` where all are of one dataset."""
     heads = {study.name.rpartition(", ")[0] for study in found}
     return [study.name.rpartition(", ")[2] if len(heads) == 1 else study.name for study in found]
@@ -109,7 +108,7 @@ def measured(member: Group, key: str) -> Estimate:
     return estimate(run.last(key) for run in member.runs)
 
 
-def finding(study: Study) -> str:
+def audit_finding(study: AuditedSplit) -> str:
     """One sentence: who picks the fewest false negatives, who the most, and who cannot be told apart from them."""
     picked = [member for member in study.groups if is_number(measured(member, "fn").mean)]
     fair = {member.name: measured(member, "fn") for member in picked if not member.uses_test_labels}
@@ -143,7 +142,7 @@ def _alike(one: Estimate, other: Estimate) -> bool:
     return overlap or math.isclose(one.mean, other.mean)
 
 
-def calibration_finding(study: Study) -> str:
+def calibration_finding(study: AuditedSplit) -> str:
     """Whose belief in their picks is worth something, by the Brier score; empty where none has a belief."""
     if not study.believers:
         return ""
@@ -159,7 +158,7 @@ def calibration_finding(study: Study) -> str:
     return f"What samplers believe of their picks, by the Brier score, is {'; '.join(told)}.{seeds}"
 
 
-def caution(study: Study) -> str:
+def caution(study: AuditedSplit) -> str:
     """What the numbers are not, where the truth is unknown; else empty."""
     if study.truth_known:
         return ""
@@ -169,7 +168,7 @@ def caution(study: Study) -> str:
     )
 
 
-def hidden_note(study: Study) -> str:
+def hidden_note(study: AuditedSplit) -> str:
     """How much is hidden, where that is not the share asked for of nearly every user; else empty."""
     facts = study.runs[0].data
     asked = re.match(r"by=user test=(\S+)", str(facts.get("split")))

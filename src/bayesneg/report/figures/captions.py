@@ -6,61 +6,61 @@ import re
 from collections.abc import Iterator, Sequence
 
 from bayesneg.evaluation.statistics import estimate
-from bayesneg.report import plots
-from bayesneg.report.markup import Markup, element
+from bayesneg.report.figures import plots
 from bayesneg.report.names import base_of, is_better_higher, metric_name, number
+from bayesneg.report.pages import Drawing
 from bayesneg.report.runs import Group, median_seconds
 from bayesneg.report.summary import final_estimate
 from bayesneg.runs.record import is_number
 
 
-def result_figures(groups: Sequence[Group], key: str | None, *, prefix: str) -> Iterator[Markup]:
+def result_figures(groups: Sequence[Group], key: str | None, *, prefix: str) -> Iterator[Drawing]:
     """Final metric, the same metric over epochs, and what it costs."""
     if key is None:
         return
     if len(groups) > 1:
         yield _final(groups, key, prefix=f"{prefix}-final")
     better = " Higher is better." if is_better_higher(key) else ""
-    yield from _curve(groups, _recorded(groups, key), f"On the test part.{better}", prefix=prefix)
+    yield from _curve(groups, _recorded(groups, key), f"On test data.{better}", prefix=prefix)
     timed = [member for member in groups if is_number(median_seconds(member)) and not member.is_baseline]
     if len(timed) > 1:
         yield _cost(timed, key, prefix=f"{prefix}-cost")
 
 
-def _cost(groups: Sequence[Group], key: str, *, prefix: str) -> Markup:
+def _cost(groups: Sequence[Group], key: str, *, prefix: str) -> Drawing:
     ends = listed((member.marked_name, final_estimate(member, key).mean, median_seconds(member)) for member in groups)
     name = f"{metric_name(key)} against training time"
-    caption = "Further up recommends better, further left trains faster. Seconds depend on the machine."
-    return figure(plots.cost_map(groups, key, prefix=prefix), prefix, name, caption, ends)
+    caption = "Further up: better recommendations. Further left: faster training. Seconds depend on the machine."
+    return drawing(plots.cost_map(groups, key, prefix=prefix), prefix, name, caption, ends)
 
 
-def _final(groups: Sequence[Group], key: str, *, prefix: str) -> Markup:
+def _final(groups: Sequence[Group], key: str, *, prefix: str) -> Drawing:
     ends = listed((member.marked_name, final_estimate(member, key).mean) for member in groups)
     several = any(len(member.runs) > 1 for member in groups)
     better = " Further right is better." if is_better_higher(key) else ""
-    caption = f"Mean and 95% interval.{better}{' Strokes: the single seeds.' if several else ''}"
-    return figure(plots.dots(groups, key, prefix=prefix), prefix, f"Final {metric_name(key)}", caption, ends)
+    caption = f"Mean and 95% interval.{better}{' Strokes: single seeds.' if several else ''}"
+    return drawing(plots.dots(groups, key, prefix=prefix), prefix, f"Final {metric_name(key)}", caption, ends)
 
 
-def validation_figures(groups: Sequence[Group], key: str | None, *, prefix: str) -> Iterator[Markup]:
-    """The metric on the part that may choose the epoch."""
-    caption = "On the validation part. Test labels play no role here."
+def validation_figures(groups: Sequence[Group], key: str | None, *, prefix: str) -> Iterator[Drawing]:
+    """The metric on the data that may choose the epoch."""
+    caption = "On validation data. Test labels are not used."
     if key is not None:
         yield from _curve(groups, f"validation_{key}", caption, prefix=prefix)
 
 
-def quality_figures(groups: Sequence[Group], *, prefix: str) -> Iterator[Markup]:
+def quality_figures(groups: Sequence[Group], *, prefix: str) -> Iterator[Drawing]:
     """TNR, true TNR, INF, and the first against the last."""
-    tnr = "Of the sampled negatives, the share that held-out labels do not call positive. Higher is cleaner."
-    true = "The same against the full truth, of which the held-out labels know only a part."
-    inf = "Mean gradient magnitude, false negatives counted as negative. Higher teaches more."
+    tnr = "The share of the sampled negatives that are no held-out positives. Higher is better."
+    true = "The same by the ground truth, of which the held-out labels cover only a part."
+    inf = "Mean gradient magnitude, counted as negative for false negatives. Higher is more informative."
     yield from _curve(groups, "tnr", tnr, prefix=prefix, expected="tnr_uniform")
     yield from _curve(groups, "tnr_true", true, prefix=prefix, expected="tnr_uniform_true")
     yield from _curve(groups, "inf", inf, prefix=prefix)
     placed = [member for member in groups if is_number(_last(member, "tnr")) and is_number(_last(member, "inf"))]
     if len(placed) > 1:
         ends = listed((member.marked_name, _last(member, "tnr"), _last(member, "inf")) for member in groups)
-        yield figure(
+        yield drawing(
             plots.quality_map(groups, prefix=f"{prefix}-map"),
             f"{prefix}-map",
             "TNR against INF",
@@ -71,26 +71,19 @@ def quality_figures(groups: Sequence[Group], *, prefix: str) -> Iterator[Markup]
 
 def _curve(
     groups: Sequence[Group], key: str, caption: str, *, prefix: str, expected: str | None = None
-) -> Iterator[Markup]:
+) -> Iterator[Drawing]:
     if not plots.has_curve(groups, key):
         return
     name = {"tnr_true": "True TNR"}.get(key, metric_name(key))
     slug = prefix + re.sub(r"\W*(\w+)", r"-\1", base_of(key))
     ends = listed((member.marked_name, _last(member, key)) for member in groups)
     svg = plots.curves(groups, key, prefix=slug, name=name, expected=expected)
-    yield figure(svg, slug, f"{name} over epochs", caption, ends)
+    yield drawing(svg, slug, f"{name} over epochs", caption, ends)
 
 
-def figure(svg: str, slug: str, title: str, caption: str, ends: str) -> Markup:
-    """A drawing with its title, a caption, and a description that ends in the numbers."""
-    named = (
-        element("title", {"id": f"{slug}-title"}, title),
-        element("desc", {"id": f"{slug}-desc"}, f"{caption} At the end: {ends}."),
-    )
-    opening, _, rest = svg.partition(">")
-    role = f' role="img" aria-labelledby="{slug}-title {slug}-desc">'
-    drawing = Markup(f"{opening}{role}{''.join(named)}{rest}")
-    return element("figure", {}, element("figcaption", {}, element("strong", {}, title), caption), drawing)
+def drawing(svg: str, slug: str, title: str, caption: str, ends: str) -> Drawing:
+    """The drawing with a description that ends in the numbers."""
+    return Drawing(slug, svg, title, caption, f"{caption} At the end: {ends}.")
 
 
 def _recorded(groups: Sequence[Group], key: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import matplotlib
 from matplotlib.figure import Figure
 
-from bayesneg.report.canvas import SETTINGS
+from bayesneg.report.figures.canvas import SETTINGS
 
 COLUMN: Final = 3.5  # inches: one of a paper's two columns, so that the sizes below are those in print
 FORMATS: Final[dict[str, dict[str, Any]]] = {
@@ -33,7 +33,7 @@ _SETTINGS: Final[dict[Any, Any]] = {
 }
 
 
-def press(
+def export(
     draw: Callable[[Figure], None], stem: Path, *, height: float, kinds: Sequence[str] = tuple(FORMATS)
 ) -> list[Path]:
     """Write ``stem``.svg, .pdf and .png, as wide as a column; the same drawing gives the same bytes."""

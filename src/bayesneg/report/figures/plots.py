@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator, ScalarFormatter
+from matplotlib.axis import Axis
+from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, NullLocator
 
-from bayesneg.report.canvas import GREY, svg
-from bayesneg.report.names import metric_name
+from bayesneg.report.figures.canvas import GREY, svg
+from bayesneg.report.names import UNIFORM, metric_name
 from bayesneg.report.runs import Group, final_value, median_seconds
 from bayesneg.report.summary import final_estimate
 from bayesneg.runs.record import RunRecord
@@ -91,7 +92,7 @@ def curves(
         if reference is not None:
             shown.append(reference)
             axes.plot(reference.epochs, reference.mean, color=GREY, linestyle=":", linewidth=1.6)
-            labels.append(EndLabel(reference.epochs[-1], reference.mean[-1], "uniform, expected", GREY))
+            labels.append(EndLabel(reference.epochs[-1], reference.mean[-1], UNIFORM, GREY))
         axes.set_ylim(*_frame(shown))
         axes.set_xlabel("epoch")
         axes.set_ylabel(name or metric_name(key))
@@ -148,7 +149,8 @@ def cost_map(groups: Sequence[Group], key: str, *, prefix: str) -> str:
         axes.set_xlabel("seconds per epoch (median, log scale)")
         axes.set_ylabel(metric_name(key))
         axes.yaxis.set_major_locator(ticks())
-        axes.xaxis.set_major_formatter(ScalarFormatter())
+        axes.xaxis.set_major_locator(log_ticks([label.x for label in labels]))
+        plain_log_labels(axes.xaxis)
 
     return svg(draw, prefix)
 
@@ -218,6 +220,19 @@ def marker(place: int) -> str:
 
 def ticks(*, integer: bool = False) -> MaxNLocator:
     return MaxNLocator(nbins=5, steps=[1, 2, 5, 10], integer=integer)
+
+
+def log_ticks(values: Sequence[float]) -> Locator:
+    """Ticks at 1, 2 and 5 of each decade, or evenly spaced ones where the values span too little for these."""
+    if values and max(values) < 4 * min(values):
+        return MaxNLocator(nbins=4, steps=[1, 2, 5, 10])
+    return LogLocator(subs=(1, 2, 5))
+
+
+def plain_log_labels(axis: Axis) -> None:
+    """Labels such as 0.01: matplotlib's own are mathtext, which is not parsed here, for major and minor ticks."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.4g}"))
+    axis.set_minor_locator(NullLocator())
 
 
 def look(place: int) -> dict[str, Any]:

@@ -1,0 +1,138 @@
+"""The comparison report: one HTML file that opens offline, made from records alone.
+
+matplotlib and jinja2 are imported when a report is rendered, not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from bayesneg.errors import InputError
+from bayesneg.report import tables
+from bayesneg.report.details import details, epoch_choice
+from bayesneg.report.finding import LabelPairs, false_negative_finding, quality_finding
+from bayesneg.report.glossary import glossary
+from bayesneg.report.names import base_of, counted, cutoff, joined, primary_key
+from bayesneg.report.notes import notes
+from bayesneg.report.pages import Headline, Section, render_page, write_page
+from bayesneg.report.runs import group, studies
+from bayesneg.report.summary import final_keys, summarise
+from bayesneg.runs.record import RunRecord, is_number
+
+LeadingSections = Mapping[str, Sequence[Section]]
+_LEADING = ("ndcg", "precision", "recall", "auc")
+
+
+def write_report(
+    records: Sequence[RunRecord],
+    path: str | Path,
+    *,
+    title: str | None = None,
+    first: LeadingSections | None = None,
+    indistinguishable: Mapping[str, LabelPairs] | None = None,
+) -> Path:
+    """Write the HTML report of a comparison: one file that opens offline.
+
+    Args:
+        records: the runs to compare, as :func:`bayesneg.compare` returns them; runs of several datasets are compared
+            dataset by dataset.
+        path: the file to write; folders on the way are created, an existing file is replaced in one step.
+        title: the heading of the page; by default the samplers and the datasets.
+        first: dataset → sections that come before those made from its records.
+        indistinguishable: dataset → pairs of labels that a stricter test could not distinguish; the headline then
+            names no winner between them.
+
+    Returns:
+        The path of the file.
+
+    Example:
+        >>> import bayesneg as bn  # doctest: +SKIP
+        >>> runs = bn.compare(bn.MF(), bn.load("synthetic"), "rns,bns", seeds=3)  # doctest: +SKIP
+        >>> bn.write_report(runs, "report.html")  # doctest: +SKIP
+    """
+    return write_page(render(records, title=title, first=first, indistinguishable=indistinguishable), path)
+
+
+def render(
+    records: Sequence[RunRecord],
+    *,
+    title: str | None = None,
+    first: LeadingSections | None = None,
+    indistinguishable: Mapping[str, LabelPairs] | None = None,
+) -> str:
+    """The page of :func:`write_report` as text; the same records give the same bytes."""
+    if not records:
+        raise InputError("records must hold at least one run, got none")
+    found = studies(records)
+    several = len(found) > 1
+    headlines, sections = [], []
+    for place, (dataset, runs) in enumerate(found.items(), 1):
+        anchor = f"s{place}"  # starts every id of the study, and is where its link leads
+        key = primary_key(final_keys(runs))
+        headlines.append(
+            Headline(
+                quality_finding(runs, key, (indistinguishable or {}).get(dataset, frozenset())),
+                also=false_negative_finding(runs, key),
+                lead=dataset if several else "",
+                anchor=anchor if several else "",
+                facts=_facts(runs),
+                notes=notes(runs),
+            )
+        )
+        sections += [Section(dataset, anchor=anchor)] if several else []
+        sections += [*(first or {}).get(dataset, ()), *_study(runs, anchor, of=f": {dataset}" if several else "")]
+    return render_page(
+        title or _title(found),
+        headlines,
+        sections,
+        glossary=glossary(records),
+        details=details(found),
+        footer=f"Written by bayesneg from the records of {counted(len(records), 'run')}.",
+    )
+
+
+def _title(found: Mapping[str, Sequence[RunRecord]]) -> str:
+    samplers = list(dict.fromkeys(member.name for runs in found.values() for member in group(runs)))
+    who = joined(samplers) if len(samplers) <= 6 else counted(len(samplers), "sampler")
+    return f"{who} on {joined(found)}"
+
+
+def _facts(runs: Sequence[RunRecord]) -> str:
+    """One line: data, model, epochs, and which of them is reported."""
+    data = runs[0].data
+    size = [
+        f"{data[key]:,} {noun}"
+        for key, noun in (("n_users", "users"), ("n_items", "items"), ("n_train", "training interactions"))
+        if is_number(data.get(key))
+    ]
+    models = joined(dict.fromkeys(run.model for run in runs if run.model))
+    return " · ".join(part for part in (runs[0].dataset, joined(size), models, epoch_choice(runs)) if part)
+
+
+def _study(runs: Sequence[RunRecord], prefix: str, *, of: str) -> Iterator[Section]:
+    from bayesneg.report.figures import captions
+
+    groups, keys = group(runs), final_keys(runs)
+    key = primary_key(keys)
+    if keys:
+        leading, others = _split_keys(keys, key)
+        rows = summarise(runs, keys)
+        main = tables.comparison(rows, leading, name=f"Main metrics{of}", with_rates=True)
+        more = [tables.comparison(rows, others, name=f"Other metrics{of}")] if others else []
+        folds = [Section("Other metrics and cut-offs", tables=more)] if more else []
+        yield Section(f"{'Comparison' if len(groups) > 1 else 'Result'}{of}", tables=[main], folds=folds)
+    if results := list(captions.result_figures(groups, key, prefix=prefix)):
+        on_validation = list(captions.validation_figures(groups, key, prefix=prefix))
+        folds = [Section("The same on validation data", drawings=on_validation)] if on_validation else []
+        yield Section(f"Recommendation quality{of}", drawings=results, folds=folds)
+    if quality := tables.quality(groups):
+        drawn = list(captions.quality_figures(groups, prefix=prefix))
+        yield Section(f"Quality of the sampled negatives{of}", tables=[quality], drawings=drawn)
+
+
+def _split_keys(keys: Sequence[str], primary: str | None) -> tuple[list[str], list[str]]:
+    """The few metrics of the main table, and all others."""
+    k = cutoff(primary) if primary else None
+    leading = [key for key in keys if cutoff(key) in (k, None) and (base_of(key) in _LEADING or key == primary)]
+    return leading, [key for key in keys if key not in leading]

@@ -1,0 +1,1 @@
+"""Figures: drawn once, shown on pages as SVG or exported for print."""

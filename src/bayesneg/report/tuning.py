@@ -1,0 +1,111 @@
+"""What a hyperparameter search adds to the report: the recommendation, its evidence, and the trials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from bayesneg.evaluation.statistics import Estimate
+from bayesneg.report.figures.canvas import GREY, svg
+from bayesneg.report.figures.captions import drawing
+from bayesneg.report.figures.plots import look
+from bayesneg.report.names import NOTHING, counted, metric_name, number, signed
+from bayesneg.report.pages import Drawing, Section, Table, TableCell
+from bayesneg.runs.tuning_result import Advice, Evidence, Trial, TuningResult
+
+STATES = {"complete": "complete", "pruned": "pruned", "failed": "failed"}
+
+
+def tuning_sections(tuning: TuningResult) -> list[Section]:
+    """The sections that come before the final comparison: ``first`` of :func:`bayesneg.write_report`.
+
+    Args:
+        tuning: what :func:`bayesneg.tune` returned.
+
+    Returns:
+        The recommendation with its evidence, and the search with its trials.
+    """
+    name = metric_name(tuning.advice.key)
+    trials = Section("All trials", tables=[_trials(tuning.trials, name)])
+    evidence = [_evidence(tuning.advice)] if tuning.advice.evidence else []
+    return [
+        Section("Recommendation", text=tuning.advice.text, is_finding=True, tables=evidence),
+        Section("The search on validation data", drawings=[_history(tuning, name)], folds=[trials]),
+    ]
+
+
+def _evidence(advice: Advice) -> Table:
+    caption = (
+        f"{metric_name(advice.key)} of {advice.favourite}, the best on validation data, minus each rival's, on test "
+        "data. A difference is clear if it is significant over users and over seeds (p < 0.05)."
+    )
+    heads = ["Rival", "Difference", "95% interval over users", "95% interval over seeds", "Verdict"]
+    return Table("Evidence", caption, heads, [_rival(each) for each in advice.evidence])
+
+
+def _rival(each: Evidence) -> list[TableCell]:
+    found = each.difference
+    verdict = ("better" if found.mean > 0 else "worse") if found.is_clear else "not distinguishable"
+    return [
+        TableCell(f"{each.rival}{' (simpler)' if each.is_simpler else ''}", each.rival),
+        TableCell(signed(found.mean, 4), repr(found.mean)),
+        _interval(found.over_users),
+        _interval(found.over_seeds),
+        TableCell(verdict, verdict),
+    ]
+
+
+def _interval(difference: Estimate) -> TableCell:
+    if math.isnan(difference.low):
+        return TableCell(NOTHING)
+    return TableCell(f"{number(difference.low, 4)} to {number(difference.high, 4)}", repr(difference.low))
+
+
+def _trials(trials: Sequence[Trial], name: str) -> Table:
+    rows = [
+        [
+            TableCell(f"{trial.number}. {trial.label}", f"{trial.number:06d}"),
+            TableCell(number(trial.value, 4), "" if trial.value is None else repr(trial.value)),
+            TableCell(str(len(trial.curve)), str(len(trial.curve))),
+            TableCell(STATES[trial.state] + (f": {trial.why}" if trial.why else ""), trial.state),
+        ]
+        for trial in trials
+    ]
+    caption = f"{name} on validation data at the trial's best epoch, one seed."
+    return Table("Trials", caption, ["Trial", name, "Epochs evaluated", "State"], rows)
+
+
+def _history(tuning: TuningResult, name: str) -> Drawing:
+    judged = [trial for trial in tuning.trials if trial.value is not None and trial.state != "failed"]
+    families = list(dict.fromkeys(trial.family for trial in judged))
+
+    def draw(axes: Axes) -> None:
+        for place, family in enumerate(families):
+            style = {key: look(place)[key] for key in ("color", "marker")} | {"linestyle": "none", "markersize": 6}
+            trials = [trial for trial in judged if trial.family == family]
+            complete = [trial for trial in trials if trial.state == "complete"]
+            pruned = [trial for trial in trials if trial.state == "pruned"]
+            axes.plot(*_points(complete), label=family, **style)
+            axes.plot(*_points(pruned), fillstyle="none", **style)
+        numbers, values = _points(judged)
+        axes.step(numbers, list(accumulate(values, max)), where="post", color=GREY, linewidth=1.2, zorder=1)
+        axes.set_xlabel("trial")
+        axes.set_ylabel(f"{name} on validation")
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
+        axes.legend(frameon=False, loc="lower right")
+
+    best = "; ".join(f"{trial.label} {number(trial.value, 4)}" for trial in tuning.best.values())
+    n_pruned = sum(trial.state == "pruned" for trial in tuning.trials)
+    caption = (
+        f"{counted(len(tuning.trials), 'trial')}, each at its best epoch; hollow: pruned ({n_pruned}), "
+        "below the median of the trials before it. Line: the best so far. Test labels are not used."
+    )
+    return drawing(svg(draw, "tuning"), "tuning", "Trials of the search", caption, best)
+
+
+def _points(judged: Sequence[Trial]) -> tuple[list[int], list[float]]:
+    return [trial.number for trial in judged], [trial.value for trial in judged if trial.value is not None]
