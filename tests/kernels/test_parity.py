@@ -38,7 +38,7 @@ def test_compiled_kernel_picks_what_the_reference_picks(name, scale, most):
         scorer = exact_scorer(rng, 12, 30, scale=scale)
         one, two = (SAMPLERS[name].prepare(train, rng=stream(seed, "memory")) for _ in range(2))
         for epoch in (1, 2, 3):
-            batch = batch_of(train, scorer, stream(seed, "draws", epoch), size=200, epoch=epoch)
+            batch = batch_of(train, scorer, stream(seed, "draws", epoch), size=120, epoch=epoch)
             drawn = one.draws(batch)
             expected = one_by_one(one.rule(batch), drawn, batch)
             actual, infos = compiled_choice(two.rule(batch), drawn, batch)
