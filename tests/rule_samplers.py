@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import bayesneg as bn
+from bayesneg.interfaces import RuleSampler
 from bayesneg.kernels.reference.formulas import Tabled
+from bayesneg.samplers import registry
 from bayesneg.samplers.likelihoods import Likelihood, tabled
 
 
@@ -49,6 +51,13 @@ SAMPLERS = {
     "aobpr": bn.AOBPR(scale=4.0),
     "aobpr by factor": bn.AOBPR(scale=4.0, rank="factor"),
     "srns": bn.SRNS(memory=3, fresh=5, warmup=2),
+}
+# a registered sampler of a class that is not listed joins by itself; WarmStart has the rules of its parts
+LISTED = {type(sampler) for sampler in SAMPLERS.values()} | {bn.WarmStart}
+SAMPLERS |= {
+    name: registry.as_sampler(name)
+    for name, (kind, _) in registry.samplers().items()
+    if issubclass(kind, RuleSampler) and kind not in LISTED
 }
 
 SUMMARISED = {
