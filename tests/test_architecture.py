@@ -105,14 +105,14 @@ def test_files_can_be_read_in_one_sitting():
     assert not {name: lines for name, lines in long.items() if lines > 350}
 
 
-@pytest.mark.xfail(reason="the move into rooms is under way", strict=False)
 @pytest.mark.parametrize("folder", ["src", "benchmarks", "tests"])
 def test_a_folder_holds_about_a_dozen_files(folder):
-    sizes = Counter(str(path.parent.relative_to(HOME)) for path in python_files(folder) if path.name != "__init__.py")
+    sizes = Counter(
+        str(path.parent.relative_to(HOME)) for path in python_files(folder) if not path.name.startswith("__")
+    )
     assert not {name: size for name, size in sizes.items() if size > 13}
 
 
-@pytest.mark.xfail(reason="the move into rooms is under way", strict=False)
 def test_a_class_name_has_one_meaning():
     found = Counter(
         node.name for path in python_files("src") for node in ast.walk(parsed(path)) if isinstance(node, ast.ClassDef)
@@ -131,11 +131,11 @@ def test_a_module_name_has_one_meaning():
 # where an attribute is looked up by its name on purpose
 BY_NAME = {
     "__init__.py",  # public names, imported when they are first asked for
+    "models/torch/trainable.py",  # the module is the user's, and may lack the method
     "runs/record.py",  # a custom object may have slots instead of a __dict__
 }
 
 
-@pytest.mark.xfail(reason="the move into rooms is under way", strict=False)
 def test_attributes_are_declared_not_probed():
     """``getattr(value, field.name)`` is fine; ``hasattr``, or a default, says that a protocol is missing."""
     found = []

@@ -23,7 +23,7 @@ from bayesneg.report.audit_page.rows import (
     short_names,
 )
 from bayesneg.report.names import UNIFORM
-from bayesneg.report.runs import Group
+from bayesneg.report.runs import RunGroup
 from bayesneg.report.summary import final_estimate
 from benchmarks import archive
 from benchmarks.machine import RESULTS
@@ -91,7 +91,7 @@ def _calibration(study: AuditedSplit) -> str:
     )
 
 
-def _gap(member: Group) -> float:
+def _gap(member: RunGroup) -> float:
     return float(np.mean([run.last("brier") - run.last("brier_constant") for run in member.runs]))
 
 

@@ -17,7 +17,7 @@ from bayesneg.errors import InputError
 from bayesneg.report.audit_page import plots
 from bayesneg.report.audit_page.page import render, write_audit
 from bayesneg.report.audit_page.rows import ONE_SEED, audit_finding, audited, calibration_finding, hidden_note, measured
-from bayesneg.report.runs import Group
+from bayesneg.report.runs import RunGroup
 from browser import open_without_complaint
 
 HOSTILE = """<script>alert(1)</script>"' & $x_1$ id="p" url(#a)"""
@@ -185,7 +185,7 @@ def test_the_axes_of_reliability_are_never_fitted_to_its_few_points(records, mon
 
     monkeypatch.setattr(Axes, "set_ybound", fit_axis)
     table = {"n": [40, 40], "mean_predicted": [0.999, 0.99], "true": [40, 40]}
-    member = Group("A", (replace(records[0], epochs=[{"epoch": 1, "picked": table}]),))
+    member = RunGroup("A", (replace(records[0], epochs=[{"epoch": 1, "picked": table}]),))
     assert plots.reliability([member], "picked", prefix="p").startswith("<svg")
 
 

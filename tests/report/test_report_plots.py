@@ -16,7 +16,7 @@ from matplotlib.text import Text
 from report_runs import run, three_samplers
 
 from bayesneg.report.figures import canvas, plots
-from bayesneg.report.runs import Group, group
+from bayesneg.report.runs import RunGroup, group
 
 GROUPS = group(three_samplers())
 FIGURES: dict[str, Callable[[str], str]] = {
@@ -75,7 +75,7 @@ def test_a_curve_is_the_mean_and_range_over_the_epochs_all_seeds_reached() -> No
     short = run("RNS", 1, epochs=[{"epoch": 1, "tnr": 0.8}, {"epoch": 2, "tnr": 0.6}])
     long = run("RNS", 0, epochs=[{"epoch": epoch, "tnr": 0.9} for epoch in (1, 2, 3)])
     without = run("RNS", 2, epochs=[{"epoch": 1}])
-    curve = plots.Curve.of(Group("RNS", (long, short, without)), "tnr")
+    curve = plots.Curve.of(RunGroup("RNS", (long, short, without)), "tnr")
     assert curve is not None
     assert curve.epochs.tolist() == [1, 2]
     np.testing.assert_allclose([curve.mean, curve.low, curve.high], [[0.85, 0.75], [0.8, 0.6], [0.9, 0.9]])

@@ -304,7 +304,8 @@ def _rejected(given: Settings, split: Split) -> Interactions:
 def _check_refresh(kind: type[Any], own: Settings, given: Settings, base: Any) -> None:
     if "refresh" not in own:
         return
-    if own.get("cdf", getattr(kind if base is None else base, "cdf", None)) == "exact":
+    usual = settings_of(kind)["cdf"].default if base is None else base.cdf
+    if own.get("cdf", usual) == "exact":
         key = next(key for key in settings_of(Refresh) if key in given)
         raise InputError(f"{key} is a setting of the refreshed score CDF; set cdf=refreshed with it")
 

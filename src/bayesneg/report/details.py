@@ -9,7 +9,7 @@ from typing import Any
 from bayesneg.report import tables
 from bayesneg.report.names import joined
 from bayesneg.report.pages import CodeBlock, Section
-from bayesneg.report.runs import Group, group
+from bayesneg.report.runs import RunGroup, group
 from bayesneg.report.summary import final_keys
 from bayesneg.runs.record import RunRecord
 
@@ -76,7 +76,7 @@ def _text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _settings(member: Group) -> Iterator[CodeBlock]:
+def _settings(member: RunGroup) -> Iterator[CodeBlock]:
     """The settings of each run, once where only the seed differs."""
     specs: dict[str, list[int]] = {}
     for run in member.runs:

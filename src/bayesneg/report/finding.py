@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 
 from bayesneg.evaluation.statistics import Estimate
 from bayesneg.report.names import counted, joined, metric_name, number, percent
-from bayesneg.report.runs import Group, group
+from bayesneg.report.runs import RunGroup, group
 from bayesneg.report.summary import difference, false_negative_rate, final_estimate, truth_known, uniform_rate
 from bayesneg.runs.record import RunRecord, is_number
 
@@ -93,16 +93,16 @@ def _rate(value: Estimate) -> str:
     return percent(value.mean, value.half_width)
 
 
-def _reached(member: Group, key: str) -> str:
+def _reached(member: RunGroup, key: str) -> str:
     return f"{metric_name(key)} {number(final_estimate(member, key).mean, 3)}"
 
 
-def _alone(member: Group, key: str) -> str:
+def _alone(member: RunGroup, key: str) -> str:
     text = f"{member.marked_name} reaches {_value(member, key)}."
     return text if len(member.runs) > 1 else f"{text} One seed only: another seed will give another number."
 
 
-def _ranking(fair: Sequence[Group], key: str, indistinguishable: LabelPairs) -> str:
+def _ranking(fair: Sequence[RunGroup], key: str, indistinguishable: LabelPairs) -> str:
     best, *others = sorted(fair, key=lambda member: -final_estimate(member, key).mean)  # ties keep their order
     gaps = {other.name: difference(best, other, key) for other in others}
     rivals = [
@@ -118,7 +118,7 @@ def _ranking(fair: Sequence[Group], key: str, indistinguishable: LabelPairs) -> 
     return f"{text} The methods do not share two seeds on the same data, so their differences are uncertain."
 
 
-def _decided(best: Group, first: Group, gaps: dict[str, Estimate], key: str) -> str:
+def _decided(best: RunGroup, first: RunGroup, gaps: dict[str, Estimate], key: str) -> str:
     next_best = next(iter(gaps))
     against = first.name if first is not best else next_best
     verb = "recommends best" if gaps[against].over == "seeds" else "scores highest"
@@ -128,7 +128,7 @@ def _decided(best: Group, first: Group, gaps: dict[str, Estimate], key: str) -> 
     return f"{text} The next best, {next_best}, is behind by {_behind(gaps[next_best])}."
 
 
-def _undecided(best: Group, rivals: Sequence[str], gaps: dict[str, Estimate], key: str) -> str:
+def _undecided(best: RunGroup, rivals: Sequence[str], gaps: dict[str, Estimate], key: str) -> str:
     gap = gaps[rivals[0]]
     doubt = "too few runs to say how sure that is"
     if gap.has_interval:
@@ -139,7 +139,7 @@ def _undecided(best: Group, rivals: Sequence[str], gaps: dict[str, Estimate], ke
     )
 
 
-def _value(member: Group, key: str) -> str:
+def _value(member: RunGroup, key: str) -> str:
     """``NDCG@20 0.418 ± 0.001 over 3 seeds``."""
     value = final_estimate(member, key)
     text = f"{metric_name(key)} {number(value.mean, _digits(value))}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from bayesneg.report.names import counted, joined
-from bayesneg.report.runs import Group, group
+from bayesneg.report.runs import RunGroup, group
 from bayesneg.runs.record import RunRecord, is_number
 
 
@@ -16,14 +16,14 @@ def notes(runs: Sequence[RunRecord]) -> list[str]:
     return [*_oracles(groups), *_unlike(groups), *_skipped(runs), *_test_only(runs)]
 
 
-def _oracles(groups: Sequence[Group]) -> Iterator[str]:
+def _oracles(groups: Sequence[RunGroup]) -> Iterator[str]:
     seeing = [member.name for member in groups if member.uses_test_labels]
     if seeing:
         sees = "sees" if len(seeing) == 1 else "see"
         yield f"{joined(seeing)} {sees} the test labels on purpose, to show a limit: not a fair competitor."
 
 
-def _unlike(groups: Sequence[Group]) -> Iterator[str]:
+def _unlike(groups: Sequence[RunGroup]) -> Iterator[str]:
     """Ways in which the groups differ besides their sampler."""
     trained = [member for member in groups if not member.is_baseline]
     if _differ(trained, lambda run: len(run.epochs)):
@@ -41,7 +41,7 @@ def _unlike(groups: Sequence[Group]) -> Iterator[str]:
         yield "Runs of the same seed were judged on different data, so their differences are not shown."
 
 
-def _differ(groups: Sequence[Group], of: Callable[[RunRecord], object]) -> bool:
+def _differ(groups: Sequence[RunGroup], of: Callable[[RunRecord], object]) -> bool:
     return len({of(run) for member in groups for run in member.runs}) > 1
 
 

@@ -16,7 +16,7 @@ from bayesneg.runs.record import RunRecord, is_number
 
 
 @dataclass(frozen=True)
-class Group:
+class RunGroup:
     """The runs of one sampler, one per seed; ``name`` tells it apart from every other group of the study."""
 
     name: str
@@ -48,7 +48,7 @@ def studies(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
     return found
 
 
-def group(runs: Sequence[RunRecord]) -> list[Group]:
+def group(runs: Sequence[RunRecord]) -> list[RunGroup]:
     """The groups of one study, in the order of their first run.
 
     A seed counts once per group: a run given twice is dropped, and a second, different run of the same
@@ -68,7 +68,8 @@ def group(runs: Sequence[RunRecord]) -> list[Group]:
         if not any(_same_result(run, other) for other in earlier):
             found.setdefault((name, place), []).append(run)
     return [
-        Group(name if place == 1 else f"{name} [{place}]", tuple(members)) for (name, place), members in found.items()
+        RunGroup(name if place == 1 else f"{name} [{place}]", tuple(members))
+        for (name, place), members in found.items()
     ]
 
 
@@ -82,7 +83,7 @@ def final_value(run: RunRecord, key: str) -> float:
     return float(value) if value is not None and is_number(value) else math.nan
 
 
-def median_seconds(member: Group) -> float:
+def median_seconds(member: RunGroup) -> float:
     """Of an epoch, over all epochs and seeds; NaN where no run recorded them."""
     seconds = [value for run in member.runs for value in run.at_epochs("seconds").values()]
     return statistics.median(seconds) if seconds else math.nan

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from bayesneg.evaluation.statistics import NOT_MEASURED, Estimate, estimate
 from bayesneg.report.names import is_better_higher, sorted_keys
-from bayesneg.report.runs import Group, final_value, group
+from bayesneg.report.runs import RunGroup, final_value, group
 from bayesneg.runs.pairing import paired
 from bayesneg.runs.record import RunRecord, is_number
 
@@ -62,7 +62,7 @@ def final_keys(records: Iterable[RunRecord]) -> list[str]:
     return sorted_keys(key for run in records for key, value in run.final.items() if is_number(value))
 
 
-def final_estimate(member: Group, key: str) -> Estimate:
+def final_estimate(member: RunGroup, key: str) -> Estimate:
     """The final metric of a group: over its seeds, or over the users of its only run."""
     over_seeds = estimate(final_value(run, key) for run in member.runs)
     if over_seeds.has_interval or len(member.runs) > 1:
@@ -75,7 +75,7 @@ def final_estimate(member: Group, key: str) -> Estimate:
     return Estimate(over_seeds.mean, float(low), float(high), "users", n_users)
 
 
-def difference(member: Group, reference: Group, key: str) -> Estimate:
+def difference(member: RunGroup, reference: RunGroup, key: str) -> Estimate:
     """``member`` minus ``reference``, paired by seed, or by user where one seed is shared."""
     found = paired(member.runs, reference.runs, key)
     return NOT_MEASURED if found is None else found.estimate
@@ -86,7 +86,7 @@ def truth_known(runs: Sequence[RunRecord]) -> bool:
     return all(run.is_baseline or bool(run.at_epochs("tnr_true")) for run in runs)
 
 
-def false_negative_rate(member: Group) -> Estimate:
+def false_negative_rate(member: RunGroup) -> Estimate:
     """The share of false negatives among the picks of the last epoch, over seeds.
 
     By the ground truth where it is known; else by the held-out labels, which gives a lower bound. A baseline samples
@@ -102,7 +102,7 @@ def uniform_rate(runs: Sequence[RunRecord]) -> float:
     return estimate(1.0 - run.last(key) for run in runs if not run.is_baseline).mean
 
 
-def _row(member: Group, reference: Group, keys: Sequence[str]) -> ComparisonRow:
+def _row(member: RunGroup, reference: RunGroup, keys: Sequence[str]) -> ComparisonRow:
     others = () if member is reference else keys
     return ComparisonRow(
         label=member.name,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from bayesneg.evaluation.statistics import Estimate, estimate
 from bayesneg.report.names import NOTHING, UNIFORM, counted, decimals, metric_name, number, percent, signed
 from bayesneg.report.pages import Table, TableCell
-from bayesneg.report.runs import Group, final_value, median_seconds
+from bayesneg.report.runs import RunGroup, final_value, median_seconds
 from bayesneg.report.summary import ComparisonRow
 from bayesneg.runs.record import RunRecord, is_number
 
@@ -67,7 +67,7 @@ def comparison_caption(rows: Sequence[ComparisonRow]) -> str:
     return " ".join(parts)
 
 
-def quality(groups: Sequence[Group]) -> Table | None:
+def quality(groups: Sequence[RunGroup]) -> Table | None:
     """The quality of the sampled negatives at the last epoch, without baselines; None where no run recorded it."""
     groups = [member for member in groups if not member.is_baseline]
     measured = {key: [estimate(run.last(key) for run in member.runs) for member in groups] for key in QUALITY}
@@ -92,7 +92,7 @@ def quality(groups: Sequence[Group]) -> Table | None:
     return Table("Sampling quality", caption, heads, rows)
 
 
-def every_run(groups: Sequence[Group], keys: Sequence[str]) -> Table:
+def every_run(groups: Sequence[RunGroup], keys: Sequence[str]) -> Table:
     """The final metrics of each run, not averaged."""
     rows = [
         [
@@ -113,7 +113,7 @@ def facts(caption: str, entries: Sequence[tuple[str, str]]) -> Table:
     return Table(caption, caption, (), [[TableCell(name), TableCell(text, style="text")] for name, text in entries])
 
 
-def group_cell(member: Group) -> TableCell:
+def group_cell(member: RunGroup) -> TableCell:
     return named_cell(member.name, uses_test_labels=member.uses_test_labels)
 
 
@@ -157,15 +157,15 @@ def _rate(value: Estimate) -> TableCell:
     return TableCell(text, repr(float(value.mean)), spread=spread)
 
 
-def _runs(groups: Sequence[Group]) -> list[RunRecord]:
+def _runs(groups: Sequence[RunGroup]) -> list[RunRecord]:
     return [run for member in groups for run in member.runs]
 
 
-def _skipped(member: Group) -> TableCell:
+def _skipped(member: RunGroup) -> TableCell:
     counts = [int(n) for run in member.runs for n in run.at_epochs("skipped").values()]
     return TableCell(f"{sum(counts):,}", str(sum(counts))) if counts else TableCell(NOTHING)
 
 
-def _seconds(member: Group) -> TableCell:
+def _seconds(member: RunGroup) -> TableCell:
     seconds = median_seconds(member)
     return TableCell(f"{seconds:.3g}", repr(seconds)) if is_number(seconds) else TableCell(NOTHING)

@@ -98,13 +98,13 @@ def unbias_surface(figure: Figure) -> None:
 def sampling_quality(study: PaperStudy) -> Draw:
     """Figure 4: TNR and INF of each sampler over the epochs."""
     from bayesneg.report.figures.plots import Curve, look
-    from bayesneg.report.runs import Group
+    from bayesneg.report.runs import RunGroup
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(2, 1, sharex=True)
         for axes, (key, name) in zip(panels, QUALITY.items(), strict=True):
             for place, line in enumerate(study.lines):
-                curve = Curve.of(Group(line.label, line.runs), key)
+                curve = Curve.of(RunGroup(line.label, line.runs), key)
                 if curve is None:
                     continue
                 every = max(1, len(curve.epochs) // 6)

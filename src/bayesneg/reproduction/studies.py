@@ -10,7 +10,7 @@ from typing import Final
 from bayesneg.evaluation.statistics import Estimate
 from bayesneg.experiments.cells import Cell
 from bayesneg.experiments.recipe import Recipe, RecipeRow
-from bayesneg.report.runs import Group
+from bayesneg.report.runs import RunGroup
 from bayesneg.report.summary import final_estimate
 from bayesneg.reproduction.published import METRICS, published
 from bayesneg.runs.ledger import Entry
@@ -127,7 +127,7 @@ def studies(name: str, recipe: Recipe, cells: Sequence[Cell], found: Mapping[str
 
 
 def _line(name: str, row: RecipeRow, place: tuple[str, str, str], runs: Iterable[RunRecord]) -> Line:
-    group = Group(row.label, tuple(runs))
+    group = RunGroup(row.label, tuple(runs))
     beside = row.paper or f"{name}/{row.label}"
     paper = published(beside, place[0], place[1])
     values = {key: PublishedComparison(final_estimate(group, key), paper.get(key, math.nan)) for key in METRICS}

@@ -10,7 +10,7 @@ from bayesneg.report.audit_page.rows import AuditedSplit, measured
 from bayesneg.report.figures import plots as curves
 from bayesneg.report.figures.captions import drawing, listed
 from bayesneg.report.pages import Drawing
-from bayesneg.report.runs import Group
+from bayesneg.report.runs import RunGroup
 
 CURVES = {  # key → name of the figure, caption
     "fn": ("False negatives over epochs", "Of all picks of an epoch, the share that the user likes. Lower is cleaner."),
@@ -55,7 +55,7 @@ def of_beliefs(study: AuditedSplit, prefix: str) -> Iterator[Drawing]:
     yield from _curve(study.groups, "ece", prefix, None)
 
 
-def _curve(groups: Sequence[Group], key: str, prefix: str, expected: str | None) -> Iterator[Drawing]:
+def _curve(groups: Sequence[RunGroup], key: str, prefix: str, expected: str | None) -> Iterator[Drawing]:
     if not curves.has_curve(groups, key):
         return
     name, caption = CURVES[key]

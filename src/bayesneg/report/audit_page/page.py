@@ -24,7 +24,7 @@ from bayesneg.report.audit_page.rows import (
 from bayesneg.report.names import NOTHING, UNIFORM, counted, joined
 from bayesneg.report.notes import notes
 from bayesneg.report.pages import Headline, Section, Table, TableCell, render_page, write_page
-from bayesneg.report.runs import Group
+from bayesneg.report.runs import RunGroup
 from bayesneg.report.tables import estimate_cell, group_cell, number_cell
 from bayesneg.runs.record import RunRecord
 
@@ -131,7 +131,7 @@ def _beliefs(split: AuditedSplit) -> Table:
     return Table(f"Calibration: {split.name}", caption, heads, rows)
 
 
-def _values(member: Group, keys: Mapping[str, str] | Sequence[str]) -> list[TableCell]:
+def _values(member: RunGroup, keys: Mapping[str, str] | Sequence[str]) -> list[TableCell]:
     return [estimate_cell(measured(member, key)) for key in keys]
 
 

@@ -13,7 +13,7 @@ from bayesneg.report.audit_page.rows import AuditedSplit, bins, deciles, measure
 from bayesneg.report.figures.canvas import GREY, svg
 from bayesneg.report.figures.plots import EndLabel, colour, label_ends, look, plain_log_labels
 from bayesneg.report.names import UNIFORM
-from bayesneg.report.runs import Group
+from bayesneg.report.runs import RunGroup
 
 SHADES = ("#3b4252", "#8f9bb3", "#d8dee9")
 FLOOR = 1e-4  # what is less is drawn here
@@ -46,7 +46,7 @@ def across(found: Sequence[AuditedSplit], *, prefix: str) -> str:
     return svg(draw, prefix, height=4.0)
 
 
-def standing(groups: Sequence[Group], *, prefix: str) -> str:
+def standing(groups: Sequence[RunGroup], *, prefix: str) -> str:
     """In which tenth of the user's list picks stand."""
 
     def draw(axes: Axes) -> None:
@@ -67,7 +67,7 @@ def standing(groups: Sequence[Group], *, prefix: str) -> str:
     return svg(draw, prefix, height=3.6)
 
 
-def cohorts(groups: Sequence[Group], *, prefix: str) -> str:
+def cohorts(groups: Sequence[RunGroup], *, prefix: str) -> str:
     """Shares of head, middle and tail among the picks of each sampler."""
 
     def draw(axes: Axes) -> None:
@@ -91,7 +91,7 @@ def cohorts(groups: Sequence[Group], *, prefix: str) -> str:
     return svg(draw, prefix, height=1.2 + 0.34 * max(2, len(groups)))
 
 
-def reliability(groups: Sequence[Group], key: str, *, prefix: str) -> str:
+def reliability(groups: Sequence[RunGroup], key: str, *, prefix: str) -> str:
     """What was called a false negative with some probability, and how much of it was one; both on a log scale."""
 
     def draw(axes: Axes) -> None:

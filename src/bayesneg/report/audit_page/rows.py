@@ -13,7 +13,7 @@ import numpy as np
 from bayesneg.evaluation.calibration import pooled
 from bayesneg.evaluation.statistics import Estimate, estimate
 from bayesneg.report.names import joined
-from bayesneg.report.runs import Group, group, studies
+from bayesneg.report.runs import RunGroup, group, studies
 from bayesneg.runs.record import RunRecord, is_number
 
 ONE_SEED: Final = "One seed has no interval: more (--seeds) would tell chance apart."
@@ -71,7 +71,7 @@ class AuditedSplit:
     """The samplers on one split."""
 
     name: str
-    groups: list[Group]
+    groups: list[RunGroup]
 
     @property
     def runs(self) -> list[RunRecord]:
@@ -87,7 +87,7 @@ class AuditedSplit:
         return self.runs[0].last("fn_uniform")
 
     @property
-    def believers(self) -> list[Group]:
+    def believers(self) -> list[RunGroup]:
         """The samplers that say how sure they are."""
         return [member for member in self.groups if is_number(measured(member, "mean_predicted").mean)]
 
@@ -103,7 +103,7 @@ def short_names(found: Sequence[AuditedSplit]) -> list[str]:
     return [study.name.rpartition(", ")[2] if len(heads) == 1 else study.name for study in found]
 
 
-def measured(member: Group, key: str) -> Estimate:
+def measured(member: RunGroup, key: str) -> Estimate:
     """A measure of the last epoch that has it, over the seeds."""
     return estimate(run.last(key) for run in member.runs)
 
@@ -187,13 +187,13 @@ def hidden_note(study: AuditedSplit) -> str:
     )
 
 
-def bins(member: Group, key: str) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+def bins(member: RunGroup, key: str) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Counts, mean belief and share that was true for each bin of unbias, over seeds and the last epochs."""
     tables = [line[key] for run in member.runs for line in run.epochs[-TAIL:] if isinstance(line.get(key), Mapping)]
     return pooled(tables) if tables else None
 
 
-def deciles(member: Group) -> np.ndarray | None:
+def deciles(member: RunGroup) -> np.ndarray | None:
     """The share (10,) of probes whose pick stands in each tenth of its user's list, lowest scores first."""
     shares = [line["deciles"]["share"] for run in member.runs for line in run.epochs[-TAIL:] if "deciles" in line]
     return np.mean(shares, axis=0) if shares else None

@@ -9,12 +9,12 @@ from bayesneg.evaluation.statistics import estimate
 from bayesneg.report.figures import plots
 from bayesneg.report.names import base_of, is_better_higher, metric_name, number
 from bayesneg.report.pages import Drawing
-from bayesneg.report.runs import Group, median_seconds
+from bayesneg.report.runs import RunGroup, median_seconds
 from bayesneg.report.summary import final_estimate
 from bayesneg.runs.record import is_number
 
 
-def result_figures(groups: Sequence[Group], key: str | None, *, prefix: str) -> Iterator[Drawing]:
+def result_figures(groups: Sequence[RunGroup], key: str | None, *, prefix: str) -> Iterator[Drawing]:
     """Final metric, the same metric over epochs, and what it costs."""
     if key is None:
         return
@@ -27,14 +27,14 @@ def result_figures(groups: Sequence[Group], key: str | None, *, prefix: str) -> 
         yield _cost(timed, key, prefix=f"{prefix}-cost")
 
 
-def _cost(groups: Sequence[Group], key: str, *, prefix: str) -> Drawing:
+def _cost(groups: Sequence[RunGroup], key: str, *, prefix: str) -> Drawing:
     ends = listed((member.marked_name, final_estimate(member, key).mean, median_seconds(member)) for member in groups)
     name = f"{metric_name(key)} against training time"
     caption = "Further up: better recommendations. Further left: faster training. Seconds depend on the machine."
     return drawing(plots.cost_map(groups, key, prefix=prefix), prefix, name, caption, ends)
 
 
-def _final(groups: Sequence[Group], key: str, *, prefix: str) -> Drawing:
+def _final(groups: Sequence[RunGroup], key: str, *, prefix: str) -> Drawing:
     ends = listed((member.marked_name, final_estimate(member, key).mean) for member in groups)
     several = any(len(member.runs) > 1 for member in groups)
     better = " Further right is better." if is_better_higher(key) else ""
@@ -42,14 +42,14 @@ def _final(groups: Sequence[Group], key: str, *, prefix: str) -> Drawing:
     return drawing(plots.dots(groups, key, prefix=prefix), prefix, f"Final {metric_name(key)}", caption, ends)
 
 
-def validation_figures(groups: Sequence[Group], key: str | None, *, prefix: str) -> Iterator[Drawing]:
+def validation_figures(groups: Sequence[RunGroup], key: str | None, *, prefix: str) -> Iterator[Drawing]:
     """The metric on the data that may choose the epoch."""
     caption = "On validation data. Test labels are not used."
     if key is not None:
         yield from _curve(groups, f"validation_{key}", caption, prefix=prefix)
 
 
-def quality_figures(groups: Sequence[Group], *, prefix: str) -> Iterator[Drawing]:
+def quality_figures(groups: Sequence[RunGroup], *, prefix: str) -> Iterator[Drawing]:
     """TNR, true TNR, INF, and the first against the last."""
     tnr = "The share of the sampled negatives that are no held-out positives. Higher is better."
     true = "The same by the ground truth, of which the held-out labels cover only a part."
@@ -70,7 +70,7 @@ def quality_figures(groups: Sequence[Group], *, prefix: str) -> Iterator[Drawing
 
 
 def _curve(
-    groups: Sequence[Group], key: str, caption: str, *, prefix: str, expected: str | None = None
+    groups: Sequence[RunGroup], key: str, caption: str, *, prefix: str, expected: str | None = None
 ) -> Iterator[Drawing]:
     if not plots.has_curve(groups, key):
         return
@@ -86,7 +86,7 @@ def drawing(svg: str, slug: str, title: str, caption: str, ends: str) -> Drawing
     return Drawing(slug, svg, title, caption, f"{caption} At the end: {ends}.")
 
 
-def _recorded(groups: Sequence[Group], key: str) -> str:
+def _recorded(groups: Sequence[RunGroup], key: str) -> str:
     """``key``, or, where epochs recorded the same metric at other cut-offs only, the first of those."""
     if plots.has_curve(groups, key):
         return key
@@ -94,7 +94,7 @@ def _recorded(groups: Sequence[Group], key: str) -> str:
     return next((name for line in lines for name in line if base_of(name) == base_of(key)), key)
 
 
-def _last(member: Group, key: str) -> float:
+def _last(member: RunGroup, key: str) -> float:
     return estimate(run.last(key) for run in member.runs).mean
 
 

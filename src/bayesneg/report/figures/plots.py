@@ -19,7 +19,7 @@ from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, N
 
 from bayesneg.report.figures.canvas import GREY, svg
 from bayesneg.report.names import UNIFORM, metric_name
-from bayesneg.report.runs import Group, final_value, median_seconds
+from bayesneg.report.runs import RunGroup, final_value, median_seconds
 from bayesneg.report.summary import final_estimate
 from bayesneg.runs.record import RunRecord
 
@@ -40,7 +40,7 @@ class Curve:
     high: np.ndarray  # (E,)
 
     @classmethod
-    def of(cls, member: Group, key: str) -> Curve | None:
+    def of(cls, member: RunGroup, key: str) -> Curve | None:
         """The curve over the epochs that every run with ``key`` has; None where no run has it.
 
         An epoch that only some seeds reached would show a jump that no run made.
@@ -65,12 +65,12 @@ class EndLabel(NamedTuple):
     colour: str
 
 
-def has_curve(groups: Sequence[Group], key: str) -> bool:
+def has_curve(groups: Sequence[RunGroup], key: str) -> bool:
     return any(Curve.of(member, key) is not None for member in groups)
 
 
 def curves(
-    groups: Sequence[Group], key: str, *, prefix: str, name: str | None = None, expected: str | None = None
+    groups: Sequence[RunGroup], key: str, *, prefix: str, name: str | None = None, expected: str | None = None
 ) -> str:
     """``key`` over epochs, a line per group with the range of its seeds; ``expected`` is drawn dotted."""
 
@@ -103,7 +103,7 @@ def curves(
     return svg(draw, prefix)
 
 
-def quality_map(groups: Sequence[Group], *, prefix: str, tail: int = 5) -> str:
+def quality_map(groups: Sequence[RunGroup], *, prefix: str, tail: int = 5) -> str:
     """TNR against INF, means of the last ``tail`` epochs: a small mark per seed, a large one per group."""
 
     def draw(axes: Axes) -> None:
@@ -129,7 +129,7 @@ def quality_map(groups: Sequence[Group], *, prefix: str, tail: int = 5) -> str:
     return svg(draw, prefix)
 
 
-def cost_map(groups: Sequence[Group], key: str, *, prefix: str) -> str:
+def cost_map(groups: Sequence[RunGroup], key: str, *, prefix: str) -> str:
     """The final ``key`` against the seconds of the median epoch: what quality costs."""
 
     def draw(axes: Axes) -> None:
@@ -155,7 +155,7 @@ def cost_map(groups: Sequence[Group], key: str, *, prefix: str) -> str:
     return svg(draw, prefix)
 
 
-def dots(groups: Sequence[Group], key: str, *, prefix: str) -> str:
+def dots(groups: Sequence[RunGroup], key: str, *, prefix: str) -> str:
     """The final ``key`` of each group: a dot with its 95% interval, and a stroke per seed below it."""
 
     def draw(axes: Axes) -> None:
@@ -188,9 +188,9 @@ def _tail_mean(run: RunRecord, key: str, tail: int) -> float:
     return float(np.mean([values[epoch] for epoch in sorted(values)[-tail:]])) if values else float("nan")
 
 
-def _pooled(groups: Sequence[Group], key: str) -> Curve | None:
+def _pooled(groups: Sequence[RunGroup], key: str) -> Curve | None:
     """One curve of all runs together, for what depends on the data and not on the sampler."""
-    return Curve.of(Group("all", tuple(run for member in groups for run in member.runs)), key)
+    return Curve.of(RunGroup("all", tuple(run for member in groups for run in member.runs)), key)
 
 
 def _frame(shown: Sequence[Curve]) -> tuple[float, float]:
