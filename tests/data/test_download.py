@@ -20,6 +20,8 @@ from bayesneg.data.catalogue import BUILT_IN, Archive, download
 from bayesneg.data.load import load
 from bayesneg.errors import DataError, InputError
 
+# pooch leaves the connection of a failed download to the garbage collector
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 RATINGS = b"1\t10\t5\t100\n2\t20\t3\t200\n"
 
 
@@ -42,6 +44,14 @@ class Served:
     content: bytes | None = CONTENT
     n_bytes: int | None = None
     asked: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _collect_connections() -> Iterator[None]:
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture
@@ -70,9 +80,6 @@ def server(monkeypatch) -> Iterator[Served]:
         yield served
         running.shutdown()
         thread.join()
-    with warnings.catch_warnings():  # pooch leaves the connection of a download that fails to the garbage collector
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
 
 
 def use(monkeypatch, url: str) -> None:

@@ -16,13 +16,13 @@ def rows_of(pairs: set[tuple[int, int]]) -> str:
     return "".join(f"{user}\t{item}\t{1 + (user + item) % 5}\n" for user, item in sorted(pairs))
 
 
-@pytest.fixture
-def yahoo(tmp_path: Path) -> tuple[Path, set[tuple[int, int]], set[tuple[int, int]]]:
+@pytest.fixture(scope="module")
+def yahoo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[tuple[int, int]], set[tuple[int, int]]]:
     """15,400 users in the first file; other songs for the first 5,400 in the second."""
     rng = np.random.default_rng(0)
     train = {(user, int(item)) for user in range(1, 15_401) for item in rng.choice(500, 3, replace=False) + 1}
     test = {(user, int(item)) for user in range(1, 5_401) for item in rng.choice(500, 2, replace=False) + 501}
-    folder = tmp_path / "yahoo-r3"
+    folder = tmp_path_factory.mktemp("data") / "yahoo-r3"
     folder.mkdir()
     (folder / TRAIN_FILE).write_text(rows_of(train))
     (folder / TEST_FILE).write_text(rows_of(test))
@@ -47,18 +47,17 @@ def test_min_rating_counts_among_the_kept_users_only(yahoo):
     assert (len(data), data.n_below_min_rating) == (len(kept) - n_below, n_below)
 
 
-def test_both_files_are_needed(yahoo):
-    folder, _, _ = yahoo
-    (folder / TEST_FILE).unlink()
+def test_both_files_are_needed(tmp_path):
+    (tmp_path / TRAIN_FILE).write_text("1\t1\t5\n")
     with pytest.raises(DataError, match=rf"{TEST_FILE}: no such file; Yahoo!-R3 needs both"):
-        load(folder)
+        load(tmp_path)
 
 
-def test_users_that_are_no_numbers_are_an_error(yahoo):
-    folder, _, _ = yahoo
-    (folder / TRAIN_FILE).write_text("ann\t1\t5\n")
+def test_users_that_are_no_numbers_are_an_error(tmp_path):
+    (tmp_path / TRAIN_FILE).write_text("ann\t1\t5\n")
+    (tmp_path / TEST_FILE).write_text("1\t1\t5\n")
     with pytest.raises(DataError, match="users of Yahoo!-R3 are numbers"):
-        load(folder)
+        load(tmp_path)
 
 
 def test_a_missing_dataset_names_its_owner_and_folder(tmp_path):
