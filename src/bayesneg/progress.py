@@ -128,31 +128,6 @@ class SweepProgress:
         self.update("sweep", sum(self.done), "  ".join(filter(None, (cells, left, text))))
 
 
-@dataclass
-class SearchBar:
-    """Trials done of a search, the one under way, and the best so far."""
-
-    update: Update
-    done: int = 0
-    best: str = ""
-
-    def advance(self, label: str, line: Mapping[str, Any]) -> None:
-        """An epoch of the trial under way."""
-        self.update("trials", self.done, f"{self.best}  now {label}, epoch {line['epoch']}".strip())
-
-    def finish(self, n_done: int, best: str) -> None:
-        """A trial has ended."""
-        self.done, self.best = n_done, best
-        self.update("trials", n_done, best)
-
-
-@contextmanager
-def search_bar(progress: bool, n_trials: int) -> Iterator[SearchBar]:
-    """One bar over the trials of a search."""
-    with bars(progress, {"trials": n_trials}, unit="trials") as update:
-        yield SearchBar(update)
-
-
 def _duration(seconds: float) -> str:
     """``50 s``, ``12 min``, ``3.5 h``."""
     if seconds < 90:

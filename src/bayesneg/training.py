@@ -206,7 +206,7 @@ class _Training:
         lines = np.frombuffer(json.dumps(jsonable(self.lines)).encode(), dtype=np.uint8)
         best = {"best_epoch": np.array(self.best_epoch), "best_value": np.array(self.best_value)}
         parts = {"model": self.learner.state_dict(), "sampler": self.sampler.state_dict(), "best": self.best}
-        arrays = {f"{part}.{key}": value for part, own in parts.items() for key, value in own.items()}
+        arrays = {f"{part}.{key}": value for part, state in parts.items() for key, value in state.items()}
         return {EPOCHS_DONE: np.array(self.epoch), **best, "lines": lines, **arrays}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:

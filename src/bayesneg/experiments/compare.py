@@ -96,9 +96,9 @@ def compare(
 
     def one(run: _Run, show: ShowEpoch) -> RunRecord:
         resumed = resume and run.folder is not None
-        own: dict[str, Any] = {"seed": run.seed, "label": run.label, "out": run.folder, "resume": resumed, **how}
+        recorded: dict[str, Any] = {"seed": run.seed, "label": run.label, "out": run.folder, "resume": resumed}
         with naming(run.label, run.seed):
-            return fit(run.model, split, run.sampler, epochs=epochs, progress=show, **own).record
+            return fit(run.model, split, run.sampler, epochs=epochs, progress=show, **recorded, **how).record
 
     n_epochs = [1 if run.sampler is None else epochs for run in runs]
     with run_bars(progress, [run.label for run in runs], n_epochs) as show:
@@ -143,7 +143,7 @@ def _folder(out: str | Path | None, label: str, seed: int) -> Path | None:
 
 
 def _check_folders(folders: Sequence[Path], resume: bool) -> None:
-    """Before any training: each run has a folder of its own."""
+    """Before any training: each run has a separate folder."""
     for parent in {folder.parent for folder in folders}:
         if files.holds_run(parent):
             raise InputError(f"{parent} already holds a run; choose another --out")

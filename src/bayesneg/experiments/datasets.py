@@ -55,7 +55,7 @@ def blind(split: Split) -> Split:
     """The same training part, evaluated on validation data; the test labels are not in it."""
     if split.validation is None:
         raise InputError("tuning needs a validation part; split with validation=0.1")
-    return Split(split.train, split.validation, how=f"{split.how}; judged on validation")
+    return Split(split.train, split.validation, how=f"{split.how}; evaluated on validation data")
 
 
 def _read(dataset: str, data_dir: Path | None) -> Split:

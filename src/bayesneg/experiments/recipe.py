@@ -171,9 +171,9 @@ class Recipe(_Strict):
     def _study(
         self, fingerprint_of: Callable[[str, View], str], dataset: str, model: str, view: View
     ) -> Iterator[Cell]:
-        own = [where for where in self.where if where.holds(dataset, model)]
-        settings = {key: value for where in own for key, value in where.settings.items()}
-        n_seeds = _last([where.seeds for where in own], self.seeds)
+        overrides = [where for where in self.where if where.holds(dataset, model)]
+        settings = {key: value for where in overrides for key, value in where.settings.items()}
+        n_seeds = _last([where.seeds for where in overrides], self.seeds)
         for row, seed in product(self.samplers, range(n_seeds)):
             spec = SamplerSpec.parse(row.use)
             kind, presets = spec.named.kind, spec.named.presets
@@ -188,8 +188,8 @@ class Recipe(_Strict):
                 sampler=main_name(kind) or spec.name,
                 sampler_settings=canonical(kind, {**presets, **spec.settings}, f"sampler {spec.name}"),
                 label=row.label,
-                epochs=_last([where.epochs for where in own], self.epochs),
-                evaluate_every=_last([where.evaluate_every for where in own], self.evaluate_every),
+                epochs=_last([where.epochs for where in overrides], self.epochs),
+                evaluate_every=_last([where.evaluate_every for where in overrides], self.evaluate_every),
                 seed=seed,
                 densities=self.densities,
             )

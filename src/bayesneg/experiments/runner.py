@@ -1,7 +1,7 @@
 """The one runner: several trainings at a time in threads, all of them stopped when one fails.
 
-Compiled kernels and torch release the interpreter's lock. A training that needs a process of its own is handed to
-:class:`~bayesneg.experiments.workers.Workers` by its thread.
+Compiled kernels and torch release the interpreter's lock. A thread may hand its training to a worker process,
+see :mod:`~bayesneg.experiments.workers`.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from bayesneg.runs.record import SCHEMA, RunRecord, check_schema, jsonable
 HEAD, EPOCHS, METRICS, PER_USER = "run.json", "epochs.jsonl", "metrics.json", "per_user.parquet"
 WEIGHTS, CHECKPOINT = "weights.safetensors", "checkpoint.safetensors"
 PARQUETS = ("users.parquet", "items.parquet", "split.parquet")
-RESULT_FIELDS = ("epochs", "final", "intervals", "reported_epoch")  # of a record, in files of their own
+RESULT_FIELDS = ("epochs", "final", "intervals", "reported_epoch")  # of a record, in separate files
 
 
 def holds_run(folder: Path) -> bool:

@@ -130,11 +130,11 @@ def describe(value: Any) -> Any:
     if isinstance(value, Interactions):
         return f"interactions {value.fingerprint}"
     if is_dataclass(value) and not isinstance(value, type):
-        own = {item.name: getattr(value, item.name) for item in fields(value)}
+        settings = {item.name: getattr(value, item.name) for item in fields(value)}
         shown = {item.name for item in fields(value) if item.repr}
         return {
             "class": type(value).__name__,
-            **{key: describe(item) for key, item in own.items() if key in shown or isinstance(item, HEAVY)},
+            **{key: describe(item) for key, item in settings.items() if key in shown or isinstance(item, HEAVY)},
         }
     if isinstance(value, np.generic):
         return value.item()
@@ -147,8 +147,8 @@ def describe(value: Any) -> Any:
         return [describe(item) for item in value]
     if isinstance(value, FunctionType | BuiltinFunctionType | type):
         return f"{value.__module__}.{value.__qualname__}"
-    own = {key: item for key, item in getattr(value, "__dict__", {}).items() if isinstance(item, PLAIN)}
-    return {"class": type(value).__name__, **own}
+    settings = {key: item for key, item in getattr(value, "__dict__", {}).items() if isinstance(item, PLAIN)}
+    return {"class": type(value).__name__, **settings}
 
 
 def settings_text(value: Any) -> str:
@@ -156,8 +156,8 @@ def settings_text(value: Any) -> str:
     name = type(value).__name__
     if not is_dataclass(value):
         return name
-    own = (item for item in fields(value) if item.repr)
-    changed = [f"{item.name}={_text(getattr(value, item.name))}" for item in own if not _is_default(value, item)]
+    shown = (item for item in fields(value) if item.repr)
+    changed = [f"{item.name}={_text(getattr(value, item.name))}" for item in shown if not _is_default(value, item)]
     return f"{name} ({', '.join(changed)})" if changed else name
 
 

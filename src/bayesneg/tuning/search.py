@@ -20,7 +20,7 @@ from bayesneg.config.specs import SamplerSpec
 from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.interfaces import Model, NegativeSampler, Prior
-from bayesneg.progress import SearchBar
+from bayesneg.progress import Update
 from bayesneg.runs.tuning_result import State, Trial
 from bayesneg.samplers.bns import BNS, Posterior
 from bayesneg.samplers.priors.learned import Learned
@@ -31,6 +31,7 @@ from bayesneg.tuning.space import Among, Family, WholeBetween
 if TYPE_CHECKING:
     import optuna
 
+BAR: Final = "search"  # the label of the progress bar
 JOURNAL: Final = "search.jsonl"
 RANDOM: Final = 8  # trials before Optuna's model of what is good proposes any
 UNPRUNED: Final = 4  # trials before any is pruned
@@ -58,8 +59,9 @@ class Search:
     seed: int
     study: optuna.Study
     learned: dict[Prior, Prior] = field(default_factory=dict)  # shared by trials with the same settings
+    shown: tuple[int, str] = (0, "")  # on the progress bar: trials done, and the best
 
-    def run(self, n_trials: int, bar: SearchBar) -> list[Trial]:
+    def run(self, n_trials: int, bar: Update) -> list[Trial]:
         """Runs trials until there are ``n_trials``, earlier ones included, or nothing new is left to try."""
         from optuna.trial import TrialState
 
@@ -125,7 +127,7 @@ class Search:
             self.study.enqueue_trial({_parameter(family, key): value for key, value in family.usual.items()})
         return self.study.ask()
 
-    def _try(self, asked: optuna.Trial, spec: SamplerSpec, bar: SearchBar) -> None:
+    def _try(self, asked: optuna.Trial, spec: SamplerSpec, bar: Update) -> None:
         from optuna.trial import TrialState
 
         started = time.perf_counter()
@@ -141,14 +143,16 @@ class Search:
         best = max(self._curve(asked).values()) if state == TrialState.COMPLETE else None
         self.study.tell(asked, best, state=state)
 
-    def _show(self, bar: SearchBar) -> None:
+    def _show(self, bar: Update) -> None:
         done = self.trials()
         leader = max(best_of(done).values(), key=lambda trial: trial.value or 0.0, default=None)
-        bar.finish(len(done), "" if leader is None else f"best {leader.value:.4f} {leader.label}")
+        self.shown = len(done), "" if leader is None else f"best {leader.value:.4f} {leader.label}"
+        bar(BAR, *self.shown)
 
-    def _train(self, asked: optuna.Trial, spec: SamplerSpec, bar: SearchBar) -> None:
+    def _train(self, asked: optuna.Trial, spec: SamplerSpec, bar: Update) -> None:
         def after_epoch(line: dict[str, Any]) -> None:
-            bar.advance(spec.label, line)
+            n_done, best = self.shown
+            bar(BAR, n_done, f"{best}  now {spec.label}, epoch {line['epoch']}".strip())
             value = next((value for key, value in line.items() if key.startswith("ndcg@")), None)
             if value is None:
                 return

@@ -18,14 +18,14 @@ from bayesneg.experiments.contenders import Baselines, by_label, named_baselines
 from bayesneg.experiments.datasets import blind
 from bayesneg.interfaces import Model, NegativeSampler
 from bayesneg.models.baseline import Baseline
-from bayesneg.progress import search_bar
+from bayesneg.progress import bars
 from bayesneg.runs.folder import write_json
 from bayesneg.runs.record import describe, settings_text
 from bayesneg.runs.tuning_result import Trial, TuningResult
 from bayesneg.samplers.static import RNS
 from bayesneg.training import fit
 from bayesneg.tuning.advice import advise
-from bayesneg.tuning.search import Search, best_of, opened, require_optuna
+from bayesneg.tuning.search import BAR, Search, best_of, opened, require_optuna
 from bayesneg.tuning.space import Family, family, variants
 
 FINAL, RESULT = "final", "tuning.json"  # in the out folder
@@ -99,7 +99,7 @@ def tune(
     rivals = _rivals(baselines, hidden, seed)  # before the search: an error in them should not come after it
     folder = None if out is None else Path(out)
     plan = _plan(hidden, families, built, epochs=epochs, evaluate_every=evaluate_every, seed=seed)
-    with opened(folder, plan, resume=resume) as study, search_bar(progress, trials) as bar:
+    with opened(folder, plan, resume=resume) as study, bars(progress, {BAR: trials}, unit="trials") as bar:
         done = Search([*families.values()], built, hidden, epochs, evaluate_every, seed, study).run(trials, bar)
     best = best_of(done)
     if not best:
