@@ -99,7 +99,7 @@ class Batch:
 
 
 class Preset(NamedTuple):
-    """What a command-line name stands for: a class with some of its settings given.
+    """What a command-line name means: a class with some of its settings given.
 
     Args:
         about: The sentence that the help of the command line shows for the name.

@@ -112,7 +112,7 @@ def fit(
                 recorder.discard()  # it never worked: nothing is left behind
             raise
         except KeyboardInterrupt:
-            if len(training.lines) == training.epoch:  # between two epochs; within one the last checkpoint stands
+            if len(training.lines) == training.epoch:  # between two epochs; within one the last checkpoint is kept
                 recorder.checkpoint()
             raise
     reported = training.restore_reported()
@@ -124,7 +124,7 @@ def fit(
 
 @dataclass
 class _Training:
-    """Where a fit stands."""
+    """The state of a fit."""
 
     model: Model
     split: Split

@@ -111,10 +111,12 @@ def with_measures(records, measures):
 def test_extremes_name_who_cannot_be_told_apart_from_them(records):
     measures = [("A", "fn", (0.10, 0.101)), ("B", "fn", (0.09, 0.12)), ("C", "fn", (0.50, 0.501))]
     said = audit_finding(audited(with_measures(records, measures))[0])
-    assert said.startswith("A picks the fewest false negatives, 10.1% of its picks (not told apart from B), and C the")
+    assert said.startswith(
+        "A picks the fewest false negatives, 10.1% of its picks (not distinguishable from B), and C the"
+    )
     assert "50.0%; uniform" in said, "nobody is near the worst"
     one = audit_finding(audited(with_measures(records, [(name, key, pair[:1]) for name, key, pair in measures]))[0])
-    assert "not told apart" not in one
+    assert "not distinguishable" not in one
     assert one.endswith(ONE_SEED)
 
 
@@ -126,7 +128,9 @@ def test_equal_rates_are_not_ranked(records):
     assert "equally many known false negatives, at least 20.0% of" in audit_finding(audited(unknown)[0])
     measures = [("A", "fn", (0.2,)), ("B", "fn", (0.2,)), ("C", "fn", (0.5,))]
     said = audit_finding(audited(with_measures(records, measures))[0])
-    assert said.startswith("A picks the fewest false negatives, 20.0% of its picks (not told apart from B), and C the")
+    assert said.startswith(
+        "A picks the fewest false negatives, 20.0% of its picks (not distinguishable from B), and C the"
+    )
 
 
 def test_samplers_that_see_test_labels_did_pick_but_are_no_fair_result(records):
@@ -169,7 +173,7 @@ def test_a_belief_is_held_against_a_constant(records):
     parts = dict(part.split(" a constant: ") for part in said.partition(" is ")[2].split("; "))
     assert {verdict: names.split()[0] for verdict, names in parts.items()} == {
         "better than": "good",
-        "not told apart from": "open",
+        "not distinguishable from": "open",
         "worse than": "bad",
     }
     one = calibration_finding(audited(with_measures(records, [("good", "brier", (constant - 0.1,))]))[0])

@@ -42,7 +42,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_recipe_of_one_s_own_gives_every_format(finished):
+def test_a_custom_recipe_gives_every_format(finished):
     made = {path.name for path in (finished / "out").iterdir()}
     assert made == {"three.md", "three.csv", "three-tests.csv", "three.tex", "three.html", "records.jsonl"}
     text = (finished / "out" / "three.md").read_text()
@@ -146,7 +146,7 @@ def test_without_resume_ctrl_c_says_how_what_is_kept_is_not_run_again(finished, 
     assert "resume with the same command without --no-resume" in said
 
 
-def test_a_recipe_of_one_s_own_is_never_taken_for_the_paper_s(capsys, tmp_path):
+def test_a_custom_recipe_is_never_taken_for_the_paper_s(capsys, tmp_path):
     text = sweeps.recipe(tmp_path).read_text()
     options = ("--out", tmp_path, "--view", "last", "--seeds", 1, "--epochs", 1, "--samplers", "bns", "--json")
     for name in ("table2.toml", "FIG4.TOML"):
@@ -154,7 +154,7 @@ def test_a_recipe_of_one_s_own_is_never_taken_for_the_paper_s(capsys, tmp_path):
         code, out, said = reproduce(capsys, tmp_path / name, "--dataset", tmp_path / "world.csv", *options)
         assert code == 0, said
         assert {Path(path).name for path in json.loads(out)["files"]} == {
-            f"own-{Path(name).stem}{ending}" for ending in (".md", ".csv", "-tests.csv", ".tex", ".html")
+            f"custom-{Path(name).stem}{ending}" for ending in (".md", ".csv", "-tests.csv", ".tex", ".html")
         }
 
 

@@ -1,1 +1,1 @@
-"""Names and settings as text, and the objects they stand for."""
+"""Names and settings as text, and the objects they name."""

@@ -311,7 +311,7 @@ def _check_refresh(kind: type[Any], own: Settings, given: Settings, base: Any) -
 
 
 def _flat(value: Any) -> dict[str, Any]:
-    """The settings of an object that differ from the defaults, those of its parts beside its own."""
+    """The settings of an object that differ from the defaults, those of its parts included."""
     found: dict[str, Any] = {}
     for name, now in changed(value).items():
         kinds = _kinds(settings_of(type(value))[name])

@@ -48,7 +48,7 @@ BASELINES: Final = tuple(name for name, kind in MODELS.items() if issubclass(kin
 
 @dataclass(frozen=True)
 class NamedSampler:
-    """What a name stands for: a class, and the settings that the name means."""
+    """A named sampler: a class, and the settings that the name implies."""
 
     kind: type[NegativeSampler]
     about: str

@@ -36,7 +36,7 @@ class Setting:
 
     @property
     def leaves(self) -> tuple[Any, ...]:
-        """The members of a union, or the annotation alone."""
+        """The types of a union, or the annotation alone."""
         union = get_origin(self.annotation) in (Union, UnionType)
         return get_args(self.annotation) if union else (self.annotation,)
 

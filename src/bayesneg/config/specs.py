@@ -143,7 +143,7 @@ def parse_priors(text: str) -> dict[str, Settings]:
     own = {"candidates", "likelihood", *settings_of(BNS)} - {"prior"}
     for kind, settings in _named_parts(text, "prior"):
         if "prior" in settings:
-            raise InputError(f"prior {kind}: the prior stands before the colon; drop prior={settings['prior']}")
+            raise InputError(f"prior {kind}: the prior is named before the colon; drop prior={settings['prior']}")
         if of_sampler := own & settings.keys():
             check_known(min(of_sampler), set(reach(BNS, {"prior": kind}).settings) - own, f"setting of prior {kind}")
         _once(found, labelled(kind, settings), typed(BNS, {"prior": kind, **settings}, f"prior {kind}"), "--priors")
@@ -244,7 +244,7 @@ def _refuse(key: str, names: str, of_model: set[str], specs: Iterable[SamplerSpe
 
 
 def _pieces(text: str) -> list[str]:
-    """What stands between colons; file.py:Class stays one."""
+    """The parts between colons; file.py:Class stays one part."""
     return [part.strip() for part in re.split(r"(?<!\.py):", text)]
 
 

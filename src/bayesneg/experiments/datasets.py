@@ -47,7 +47,7 @@ class Source:
         return self.read(dataset)
 
     def read(self, dataset: str) -> Split:
-        """The split that a dataset's name stands for."""
+        """The split that a dataset's name denotes."""
         return _read(dataset, self.data_dir)
 
 

@@ -50,7 +50,7 @@ class RecipeRow(_Strict):
     label: str = Field(min_length=1)
     use: str = Field(description="name:key=value, as in bayesneg compare --samplers")
     settings: dict[str, Any] = Field(default_factory=dict, description="settings of the model for this row alone")
-    paper: str | None = Field(default=None, description="the published row it stands beside: table2/BNS")
+    paper: str | None = Field(default=None, description="the published row it is compared with: table2/BNS")
     note: str = Field(default="", description="what a reader of the table must know of this row")
 
 

@@ -30,7 +30,7 @@ class EmbeddingScorer:
         return len(self.items)
 
     def score(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        with np.errstate(over="ignore", invalid="ignore"):  # a diverging run has its own error
+        with np.errstate(over="ignore", invalid="ignore"):  # a diverging run raises a separate error
             return np.einsum("bd,bmd->bm", self.users[users], self.items[items])
 
     def score_all(self, users: np.ndarray) -> np.ndarray:

@@ -57,8 +57,8 @@ class Result:
 
 
 def recipe_of(name: str) -> Recipe:
-    """The recipe of a table or figure, or the one in a TOML file of one's own."""
-    if _is_own(name):
+    """The recipe of a table or figure, or of a custom TOML file."""
+    if _is_custom(name):
         recipe = Recipe.read(Path(name))
         _check_published(recipe, name)
         return recipe
@@ -67,7 +67,7 @@ def recipe_of(name: str) -> Recipe:
         return Recipe.read(path)
 
 
-def _is_own(name: str) -> bool:
+def _is_custom(name: str) -> bool:
     return Path(name).suffix.lower() == ".toml"
 
 
@@ -82,9 +82,9 @@ def _check_published(recipe: Recipe, name: str) -> None:
 
 
 def _files_of(name: str) -> str:
-    """What its files are called: a recipe of one's own never takes the name of one of the paper's."""
+    """What its files are called: a custom recipe never takes the name of one of the paper's."""
     stem = Path(name).stem
-    return f"own-{stem}" if _is_own(name) and stem.lower() in NAMES else stem
+    return f"custom-{stem}" if _is_custom(name) and stem.lower() in NAMES else stem
 
 
 def available(recipe: Recipe, source: Source, *, asked: Sequence[str] = ()) -> tuple[Recipe, list[str]]:

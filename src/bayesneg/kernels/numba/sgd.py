@@ -20,7 +20,7 @@ class SGDConfig(NamedTuple):
     learning_rate: float
     regularization: float
     simultaneous: bool  # items move along the old user embedding, otherwise along the updated one
-    ensemble_size: int  # models that each learn from their own error, side by side in the embeddings
+    ensemble_size: int  # models with separate gradients, concatenated in the embeddings
 
 
 @kernel

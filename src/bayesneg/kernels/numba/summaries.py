@@ -24,7 +24,7 @@ class Pool(NamedTuple):
     """The items that a score list is summarised from."""
 
     items: np.ndarray  # (P,) int32
-    weights: np.ndarray  # (P,) int32, the number of items of the catalogue that each stands for
+    weights: np.ndarray  # (P,) int32, the number of items of the catalogue that each represents
     slots: np.ndarray  # (n_items,) int32, the position of an item in the pool, −1 outside
 
 

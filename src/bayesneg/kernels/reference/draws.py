@@ -15,7 +15,7 @@ TRIES = 16  # for each candidate, before what is left is numbered and drawn from
 
 
 def numbers_of(seed: int, example: int) -> Iterator[int]:
-    """The random 64-bit numbers of one example: splitmix64 from a start of its own.
+    """The random 64-bit numbers of one example: splitmix64 from its start.
 
     G. L. Steele et al., "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
 

@@ -1,4 +1,4 @@
-"""Where items stand in the score lists of users, counted plainly; a few lists at a time, for those who look on."""
+"""Ranks of items in users' score lists, counted plainly, a few lists at a time; used by audits."""
 
 from __future__ import annotations
 

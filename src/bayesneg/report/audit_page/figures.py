@@ -35,7 +35,7 @@ def of_picks(study: AuditedSplit, prefix: str) -> Iterator[Drawing]:
     slug = f"{prefix}-standing"
     ends = listed((member.marked_name, measured(member, "hardness").mean) for member in study.groups)
     caption = "Probes of the last five epochs. Dotted: uniform picks."
-    yield drawing(plots.standing(study.groups, prefix=slug), slug, "Where in the list picks stand", caption, ends)
+    yield drawing(plots.standing(study.groups, prefix=slug), slug, "Ranks of the picks", caption, ends)
     slug = f"{prefix}-cohorts"
     ends = listed((member.marked_name, measured(member, "head").mean) for member in study.groups)
     caption = "Head, middle and tail have about a third of the training interactions each. Numbers read out: the head."

@@ -1,4 +1,4 @@
-"""An audit's own figures: across splits, where in the list, which cohort, and how far a belief can be trusted."""
+"""The figures of an audit: across splits, by rank, by popularity cohort, and the reliability diagram."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def across(found: Sequence[AuditedSplit], *, prefix: str) -> str:
 
 
 def standing(groups: Sequence[RunGroup], *, prefix: str) -> str:
-    """In which tenth of the user's list picks stand."""
+    """The ranks of the picks, in tenths of the user's score list."""
 
     def draw(axes: Axes) -> None:
         labels = []

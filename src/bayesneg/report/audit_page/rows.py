@@ -52,7 +52,7 @@ MEANINGS: Final = {
     ),
     "Skipped": "The share of training examples without any negative to pick, or kept out of training.",
     "Called true, were true": (
-        "The mean unbias of the sampler's picks, its own probability of a true negative, and the share of them that "
+        "The mean unbias of the sampler's picks, its posterior of a true negative, and the share of them that "
         "were one. A calibrated sampler has the same number twice."
     ),
     "ECE": (
@@ -109,7 +109,7 @@ def measured(member: RunGroup, key: str) -> Estimate:
 
 
 def audit_finding(study: AuditedSplit) -> str:
-    """One sentence: who picks the fewest false negatives, who the most, and who cannot be told apart from them."""
+    """One sentence: who picks the fewest false negatives, who the most, and which differences are not significant."""
     picked = [member for member in study.groups if is_number(measured(member, "fn").mean)]
     fair = {member.name: measured(member, "fn") for member in picked if not member.uses_test_labels}
     ordered = sorted(fair, key=lambda name: (fair[name].mean, name))
@@ -129,7 +129,7 @@ def audit_finding(study: AuditedSplit) -> str:
             f"picks have {study.uniform:.1%}.{seeds}"
         )
     near = {end: [name for name in ordered if name != end and _alike(fair[name], fair[end])] for end in (best, worst)}
-    equals = {end: f" (not told apart from {joined(names)})" if names else "" for end, names in near.items()}
+    equals = {end: f" (not distinguishable from {joined(names)})" if names else "" for end, names in near.items()}
     return (
         f"{best} picks the fewest {known}false negatives, {least}{low:.1%} of its picks{equals[best]}, and {worst} the "
         f"most, {high:.1%}{equals[worst]}; uniform picks have {study.uniform:.1%}.{seeds}"
@@ -146,11 +146,11 @@ def calibration_finding(study: AuditedSplit) -> str:
     """Whose belief in their picks is worth something, by the Brier score; empty where none has a belief."""
     if not study.believers:
         return ""
-    verdicts: dict[str, list[str]] = {"better than": [], "not told apart from": [], "worse than": []}
+    verdicts: dict[str, list[str]] = {"better than": [], "not distinguishable from": [], "worse than": []}
     for member in study.believers:
         gap = estimate(run.last("brier") - run.last("brier_constant") for run in member.runs)
         low, high = (gap.low, gap.high) if gap.has_interval else (gap.mean, gap.mean)
-        verdict = "better than" if high < 0 else "worse than" if low > 0 else "not told apart from"
+        verdict = "better than" if high < 0 else "worse than" if low > 0 else "not distinguishable from"
         called, were = (measured(member, key).mean for key in ("mean_predicted", "observed_rate"))
         verdicts[verdict].append(f"{member.marked_name} (called {called:.1%}, were {were:.1%})")
     told = [f"{verdict} a constant: {joined(names)}" for verdict, names in verdicts.items() if names]
@@ -194,7 +194,7 @@ def bins(member: RunGroup, key: str) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def deciles(member: RunGroup) -> np.ndarray | None:
-    """The share (10,) of probes whose pick stands in each tenth of its user's list, lowest scores first."""
+    """The share (10,) of probes whose pick ranks in each tenth of its user's score list, lowest scores first."""
     shares = [line["deciles"]["share"] for run in member.runs for line in run.epochs[-TAIL:] if "deciles" in line]
     return np.mean(shares, axis=0) if shares else None
 

@@ -19,7 +19,7 @@ SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",
     "text.parse_math": False,  # a label is text: "$" is a dollar
     "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],  # measured with the font matplotlib brings, shown in the reader's own
+    "font.sans-serif": ["DejaVu Sans"],  # measured with the font matplotlib brings, shown in the reader's
     "font.size": 9.5,
     "axes.edgecolor": FAINT,
     "axes.labelcolor": INK,
@@ -40,7 +40,7 @@ SETTINGS: dict[Any, Any] = {
 @contextmanager
 def _settings(prefix: str) -> Iterator[None]:
     with matplotlib.rc_context({**SETTINGS, "svg.hashsalt": prefix}), warnings.catch_warnings():
-        # The reader's browser has the glyphs that matplotlib's own font lacks.
+        # The reader's browser has the glyphs that matplotlib's font lacks.
         warnings.filterwarnings("ignore", message=r"Glyph \d+")
         # A figure too small for its labels is drawn all the same.
         warnings.filterwarnings("ignore", message="constrained_layout not applied")
@@ -58,7 +58,7 @@ def svg(draw: Callable[[Axes], None], prefix: str, *, height: float = 3.3) -> st
 
 
 def _for_a_page(text: str, prefix: str) -> str:
-    """The ``<svg>`` element alone: no prolog, no page-wide style, ids of its own, as wide as its place."""
+    """The ``<svg>`` element alone: no prolog, no page-wide style, unique ids, as wide as its place."""
     text = text[text.index("<svg") :].strip()
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
     text = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>\s*", "", text, count=1, flags=re.DOTALL)

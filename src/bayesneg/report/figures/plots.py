@@ -230,7 +230,7 @@ def log_ticks(values: Sequence[float]) -> Locator:
 
 
 def plain_log_labels(axis: Axis) -> None:
-    """Labels such as 0.01: matplotlib's own are mathtext, which is not parsed here, for major and minor ticks."""
+    """Labels such as 0.01: those of matplotlib are mathtext, which is not parsed here, for major and minor ticks."""
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.4g}"))
     axis.set_minor_locator(NullLocator())
 
