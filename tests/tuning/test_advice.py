@@ -43,7 +43,7 @@ def test_a_tuned_sampler_that_is_clearly_better_is_advised():
     assert (found.label, found.favourite, found.key) == ("BNS", "BNS", "ndcg@20")
     assert found.evidence[0].rival == "RNS"
     assert found.evidence[0].difference.over_users.low > 0.04
-    assert "clearly better in ndcg@20 than RNS (+0.05" in found.text
+    assert "clearly better in ndcg@20 on test data than RNS (+0.05" in found.text
 
 
 def test_rns_is_advised_where_the_interval_holds_zero():
@@ -67,7 +67,7 @@ def test_the_favourite_is_chosen_on_validation_though_another_is_better_on_test(
     records = [*RNS, *runs("BNS", 0.45, validation=0.25, noise=0.001), *runs("DNS", 0.47, validation=0.24, noise=0.001)]
     found = advise(records, {"RNS"})
     assert found.label == "BNS"
-    assert found.text.endswith("Better on test data, though not on validation data, which choose: DNS.")
+    assert found.text.endswith("Better on test data, but not on validation data, which decides: DNS.")
 
 
 def test_a_baseline_that_is_as_good_is_advised_and_so_is_one_that_is_better():
@@ -84,21 +84,21 @@ def test_a_simple_favourite_that_clearly_lost_on_test_says_so_with_its_numbers()
     records = [*runs("RNS", 0.40, validation=0.30, noise=0.001), *runs("BNS", 0.45, validation=0.25, noise=0.001)]
     found = advise(records, {"RNS"})
     assert found.label == found.favourite == "RNS"
-    assert "On test data its ndcg@20 differs from that of BNS (-0.05" in found.text
-    assert found.text.endswith("Better on test data, though not on validation data, which choose: BNS.")
+    assert "Its differences in ndcg@20 on test data: to BNS (-0.05" in found.text
+    assert found.text.endswith("Better on test data, but not on validation data, which decides: BNS.")
     ease = runs("EASE", 0.47, validation=0.25, noise=0.001)  # simple as well
-    assert advise([*records, *ease], {"RNS", "EASE"}).text.endswith("which choose: BNS; EASE.")
+    assert advise([*records, *ease], {"RNS", "EASE"}).text.endswith("which decides: BNS; EASE.")
 
 
 def test_a_simple_favourite_that_won_says_by_how_much_and_against_whom_it_is_not_clear():
     favourite = runs("RNS", 0.45, validation=0.30, noise=0.001)
     beaten = advise([*favourite, *runs("BNS", 0.40, validation=0.25, noise=0.001)], {"RNS"})
-    assert "differs from that of BNS (+0.05" in beaten.text
+    assert "on test data: to BNS (+0.05" in beaten.text
     assert "though not" not in beaten.text
     level = advise([*favourite, *runs("DNS2", 0.45, validation=0.25, noise=0.1)], {"RNS"})
     assert level.text.endswith("Not distinguishable from it on test data: DNS2.")
     alone = advise(favourite, {"RNS"}).text
-    assert alone == "Use RNS: it needs no tuned sampler, and nothing that was tuned is better on validation data."
+    assert alone == "Use RNS: it needs no tuned sampler, and no tuned sampler is better on validation data."
 
 
 def test_a_tuned_rival_that_cannot_be_told_apart_is_named():

@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """The command with the fields of its dataclass parameters as options of its own, for typer to read."""
+    """The command with the fields of its dataclass parameters as separate options, for typer to read."""
     hints = get_type_hints(function, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
 

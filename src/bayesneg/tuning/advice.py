@@ -1,7 +1,7 @@
-"""From a final comparison to advice: the simplest way that nothing clearly beats.
+"""From the final comparison to a recommendation: the simplest setting that nothing clearly beats.
 
-The favourite is chosen on validation data alone. Test labels then say, once, whether it is clearly better than what is
-simpler: plain RNS, and models that need no sampler. Where it is not, the simpler one is the advice.
+The favourite is chosen on validation data alone. Test labels are then used once, to decide whether it is clearly better
+than plain RNS and the baselines. Where it is not, the simpler one is recommended.
 """
 
 from __future__ import annotations
@@ -15,11 +15,19 @@ from bayesneg.runs.pairing import paired
 from bayesneg.runs.record import RunRecord
 from bayesneg.runs.tuning_result import Advice, Evidence
 
-CLOSE: Final = 0.05  # of a score: what differs by no more is as good
+CLOSE: Final = 0.05  # relative difference up to which two scores count as equally good
 
 
 def advise(records: Sequence[RunRecord], simpler: Collection[str]) -> Advice:
-    """What the records recommend; ``simpler`` are the labels that need no tuning, or no sampler at all."""
+    """The recommendation that follows from the records.
+
+    Args:
+        records: Runs of the final comparison.
+        simpler: Labels of plain RNS and of the baselines.
+
+    Returns:
+        The recommendation with the numbers behind it.
+    """
     groups: dict[str, list[RunRecord]] = {}
     for record in records:
         groups.setdefault(record.label, []).append(record)
@@ -48,18 +56,17 @@ def advise(records: Sequence[RunRecord], simpler: Collection[str]) -> Advice:
 def _won(favourite: str, evidence: Sequence[Evidence], is_simple: bool, key: str) -> str:
     against = "; ".join(_against(each) for each in evidence if is_simple or each.is_simpler)
     if is_simple:
-        text = f"Use {favourite}: it needs no tuned sampler, and nothing that was tuned is better on validation data."
-        text += f" On test data its {key} differs from that of {against}." if against else ""
+        text = f"Use {favourite}: it needs no tuned sampler, and no tuned sampler is better on validation data."
+        text += f" Its differences in {key} on test data: to {against}." if against else ""
     else:
-        text = (
-            f"Use {favourite}: it is best on validation data, and on test data clearly better in {key} than {against}."
-        )
+        text = f"Use {favourite}: it is the best on validation data, and clearly better in {key} on test data than "
+        text += f"{against}."
     equals = [each.rival for each in evidence if not each.difference.is_clear]
     ahead = [each.rival for each in evidence if _loses(each.difference)]
     if equals:
         text += f" Not distinguishable from it on test data: {'; '.join(equals)}."
     if ahead:
-        text += f" Better on test data, though not on validation data, which choose: {'; '.join(ahead)}."
+        text += f" Better on test data, but not on validation data, which decides: {'; '.join(ahead)}."
     return text
 
 
@@ -71,15 +78,15 @@ def _as_good(favourite: str, as_good: Mapping[str, Evidence], label: str, key: s
     elif _within(difference, margin):
         verdict = "it is as good, and simpler"
     else:
-        verdict = "it is simpler, and nothing was shown to be better; more seeds (--seeds) may tell them apart"
+        verdict = "it is simpler, and nothing was shown to be better; more seeds may distinguish them"
     return (
-        f"Use {label}: {verdict}. The best on validation data, {favourite}, is on test data not clearly better in "
+        f"Use {label}: {verdict}. The best on validation data, {favourite}, is not clearly better on test data in "
         f"{key} than {found}."
     )
 
 
 def _within(found: PairedDifference, margin: float) -> bool:
-    """Whether the difference, over users and over seeds, is surely no larger than the margin."""
+    """Whether both intervals of the difference, over users and over seeds, lie within the margin."""
     ranges = [found.over_users, *([found.over_seeds] if found.n_seeds > 1 else [])]
     return all(max(abs(one.low), abs(one.high)) <= margin for one in ranges)
 
@@ -99,7 +106,7 @@ def _loses(found: PairedDifference) -> bool:
 
 
 def _unfinished(groups: Mapping[str, Sequence[RunRecord]]) -> str:
-    """A warning where most runs were best at their very last epoch: more epochs might turn the verdict."""
+    """A warning where most runs were best at their last epoch: more epochs may change the verdict."""
     rising = [
         label
         for label, runs in groups.items()
@@ -107,11 +114,11 @@ def _unfinished(groups: Mapping[str, Sequence[RunRecord]]) -> str:
     ]
     if not rising:
         return ""
-    return f" Still rising at the last epoch, so that more epochs may change this: {'; '.join(rising)}."
+    return f" Not converged at the last epoch, so that more epochs may change this: {'; '.join(rising)}."
 
 
 def _judged_by(record: RunRecord) -> str:
-    """The NDCG that chose the epoch: ``ndcg@20``, or of a shorter list where the catalogue is short."""
+    """The metric that selected the epoch: ``ndcg@20``, or of a shorter list where the catalogue is small."""
     names = [name for line in record.epochs for name in line if name.startswith("validation_ndcg@")]
     return names[0].removeprefix("validation_")
 
