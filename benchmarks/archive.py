@@ -4,7 +4,7 @@
 
 New runs are appended to a ledger of JSON lines under ``runs/``; this command adds them to the archive in ``results/``,
 after which the ledger can be deleted. A run keeps its cell, its settings, the metrics at 5, 10 and 20, and its curve at
-the epochs that were evaluated. Runs judged on test labels also keep each user's NDCG@20 in steps of 1/4,000, rounded
+the epochs that were evaluated. Runs evaluated on test labels also keep each user's NDCG@20 in steps of 1/4,000, rounded
 such that the mean over users stays exact. To save space these values are averaged over seeds that are always used
 together, and every run of such a group has the group's average.
 """
@@ -31,7 +31,7 @@ STEPS: Final = 4000  # of a value per user in [0, 1]
 METRICS: Final = tuple(f"{name}@{k}" for name in ("precision", "recall", "ndcg") for k in (5, 10, 20))
 CURVES: Final = (MAIN, "tnr", "inf", "tnr_uniform")
 PAIRED: Final = ("reproduction",)  # studies whose rows are paired by seed; elsewhere all seeds of a row are averaged
-TESTED: Final = ("last", "best")  # views that are judged on test labels
+TESTED: Final = ("last", "best")  # views that are evaluated on test labels
 TEXTS: Final = ("cell", "spec", "versions", "data")  # repeated from run to run, so that JSON compresses well
 PLAIN: Final = ("label", "seed", "dataset", "sampler", "model", "reported_epoch", "select", "uses_test_labels")
 

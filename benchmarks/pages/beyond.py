@@ -17,7 +17,16 @@ from bayesneg.reproduction.markdown import short
 from bayesneg.reproduction.studies import DATASETS, MODELS
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
-from benchmarks.pages.beyond_study import Against, Part, Study, best_published, over_users, search, studies, text_of
+from benchmarks.pages.beyond_study import (
+    Against,
+    DatasetStudy,
+    Part,
+    best_published,
+    over_users,
+    search,
+    studies,
+    text_of,
+)
 from benchmarks.pages.publish import DOCS, keep, keep_pictures
 from benchmarks.pages.text import MADE, comma_separated, folded, signed, table, with_interval
 from benchmarks.pages.text import page as joined
@@ -43,7 +52,7 @@ def publish(*, check: bool) -> None:
     )
 
 
-def page(found: Sequence[Study]) -> str:
+def page(found: Sequence[DatasetStudy]) -> str:
     return joined(
         "# Beyond the paper",
         "BNS with a learned prior and a consistent likelihood against EASE, ALS and the best row of the paper. Settings "
@@ -63,7 +72,7 @@ def page(found: Sequence[Study]) -> str:
     )
 
 
-def overview(found: Sequence[Study]) -> list[str]:
+def overview(found: Sequence[DatasetStudy]) -> list[str]:
     """What validation chose in every study, beside EASE and the best row of the paper, and what follows."""
     lines, verdicts = [], {"above": [], "below": [], "not distinguishable": []}  # type: ignore[var-annotated]
     for study in found:
@@ -92,21 +101,21 @@ def overview(found: Sequence[Study]) -> list[str]:
     ]
 
 
-def title(study: Study) -> str:
+def title(study: DatasetStudy) -> str:
     return f"{DATASETS.get(study.dataset, study.dataset)}, {MODELS[study.model]}"
 
 
-def sections(study: Study) -> list[str]:
-    contest = study.contest
-    settings = "every setting" if len(contest.settings) > 1 else "the one setting tried"
-    tenths = f"{settings} on {_tenths(contest.n_first)}"
-    if contest.n_all > contest.n_first:
-        tenths += f", the best four, and EASE, on {_tenths(contest.n_all)}"
+def sections(study: DatasetStudy) -> list[str]:
+    space = study.space
+    settings = "every setting" if len(space.settings) > 1 else "the one setting tried"
+    tenths = f"{settings} on {_tenths(space.n_first)}"
+    if space.n_all > space.n_first:
+        tenths += f", the best four, and EASE, on {_tenths(space.n_all)}"
     try:
-        setting, epoch, l2 = chosen(study.found, contest)
-        tried_l2 = [one["l2"] for one in contest.ease]
+        setting, epoch, l2 = chosen(study.found, space)
+        tried_l2 = [one["l2"] for one in space.ease]
         ends = {min(tried_l2): ", the lowest tried", max(tried_l2): ", the highest tried"}
-        last = ", the last of the search" if epoch == contest.epochs else ""
+        last = ", the last of the search" if epoch == space.epochs else ""
         said = (
             f"Chosen on validation, {tenths}: {text_of(setting)}; epoch {epoch}{last}; "
             f"EASE with l2 = {l2:g}{ends.get(l2, '')}. {plan_of(*_of(study)).why}"
@@ -121,8 +130,8 @@ def _tenths(n: int) -> str:
     return "one random tenth of the training part" if n == 1 else f"{n} random tenths"
 
 
-def final_runs(study: Study) -> list[str]:
-    """Everything that was judged on test labels but the curve, the chosen setting first."""
+def final_runs(study: DatasetStudy) -> list[str]:
+    """Everything that was evaluated on test labels but the curve, the chosen setting first."""
     rows = {} if study.choice is None else {row.label: study.of(row) for row in final(*_of(study), study.choice)}
     shown = {id(record) for records in rows.values() for record in records}
     for entry in study.judged(study.dataset):
@@ -146,7 +155,7 @@ def final_runs(study: Study) -> list[str]:
     if study.als:
         beside["ALS"] = [study.als]
     looks = (
-        f"{study.n_looks} choices have been judged on this test part so far, this one last; no interval is corrected "
+        f"{study.n_looks} choices have been evaluated on this test part so far, this one last; no interval is corrected "
         "for that."
     )
     return [
@@ -158,7 +167,7 @@ def final_runs(study: Study) -> list[str]:
     ]
 
 
-def _of(study: Study) -> tuple[str, str]:
+def _of(study: DatasetStudy) -> tuple[str, str]:
     return study.dataset, study.model
 
 
@@ -197,7 +206,7 @@ def against_ease(own: Sequence[RunRecord], ease: Mapping[float, RunRecord], plan
     return " ".join(texts) or "EASE is not measured yet: `python -m benchmarks.studies.beyond final`."
 
 
-def against_paper(own: Sequence[RunRecord], study: Study) -> list[str]:
+def against_paper(own: Sequence[RunRecord], study: DatasetStudy) -> list[str]:
     best = best_published(study.dataset)
     if not all(best.values()):
         return []
@@ -208,11 +217,11 @@ def against_paper(own: Sequence[RunRecord], study: Study) -> list[str]:
     ]
     return [
         f"The paper's best NDCG@20 on this data: {'; '.join(texts)} (interval over seeds). Its BNS is trained for "
-        f"{study.contest.epochs} epochs here; [reproduction.md](reproduction.md) has its rows, trained as it says."
+        f"{study.space.epochs} epochs here; [reproduction.md](reproduction.md) has its rows, trained as it says."
     ]
 
 
-def other_test_parts(study: Study) -> list[str]:
+def other_test_parts(study: DatasetStudy) -> list[str]:
     """With every pair of the dataset tested once in each deal."""
     deals = study.deals()
     if study.choice is None or not deals:
@@ -228,8 +237,8 @@ def other_test_parts(study: Study) -> list[str]:
         f"others; {len(every[0][0])} seeds. NDCG@20, the mean over the parts, of the setting, the epoch and the l2 "
         "that were chosen above, where most of the pairs tested here were in training or validation: this tells how "
         "much of the difference is that one test part's, and chooses nothing. It is not blind, and leans towards "
-        f"BNS: that was the best of {len(study.contest.settings)} settings there, EASE of "
-        f"{len(study.contest.ease)} values of l2.",
+        f"BNS: that was the best of {len(study.space.settings)} settings there, EASE of "
+        f"{len(study.space.ease)} values of l2.",
         table(head, lines),
     ]
 
@@ -240,7 +249,7 @@ def _over_parts(parts: Sequence[Part]) -> list[str]:
     return [*(f"{np.mean(values):.4f}" for values in (own, ease)), against.gap, against.verdict]
 
 
-def more_candidates(study: Study) -> list[str]:
+def more_candidates(study: DatasetStudy) -> list[str]:
     found = study.curves()
     if not found:
         return []
@@ -255,7 +264,7 @@ def more_candidates(study: Study) -> list[str]:
     ]
 
 
-def told_of(study: Study) -> str:
+def told_of(study: DatasetStudy) -> str:
     """What the curve and the sizes were trained with."""
     plan = plan_of(*_of(study))
     if plan.studied is None:
@@ -264,7 +273,7 @@ def told_of(study: Study) -> str:
     return f"{text_of(plan.completed(setting))}, at epoch {epochs}"
 
 
-def less_data(study: Study) -> list[str]:
+def less_data(study: DatasetStudy) -> list[str]:
     """One setting and EASE with less and less data."""
     own = studied(*_of(study), study.choice)
     if own is None:
@@ -293,7 +302,7 @@ def less_data(study: Study) -> list[str]:
     ]
 
 
-def draw(found: Sequence[Study], folder: Path) -> None:
+def draw(found: Sequence[DatasetStudy], folder: Path) -> None:
     """The curves, as SVG."""
     for study in found:
         if rows := study.curves():

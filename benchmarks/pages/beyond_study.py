@@ -1,4 +1,4 @@
-"""What beyond.py measured of a dataset and a model, and how it stands against EASE and the paper."""
+"""The runs of one dataset and model, and their comparison with EASE and the paper."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from bayesneg.reproduction.published import published
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
 from benchmarks import archive
-from benchmarks.studies.beyond import RESULTS, Row, curve, folds, studied, written
+from benchmarks.studies.beyond import RESULTS, Training, curve, folds, studied, written
 from benchmarks.studies.choosing import (
     MAIN,
     Choice,
-    Contest,
+    SearchSpace,
     Setting,
-    Tried,
+    TrialRuns,
     UnsettledError,
     best_baseline,
     chosen,
@@ -39,8 +39,8 @@ Part = tuple[list[RunRecord], RunRecord]  # the runs on a test part, and EASE th
 
 
 @dataclass(frozen=True)
-class Study:
-    """What was measured of a dataset and a model."""
+class DatasetStudy:
+    """The runs of one dataset and model."""
 
     dataset: str
     model: str
@@ -51,8 +51,8 @@ class Study:
         return f"{self.dataset}-{self.model}"
 
     @cached_property
-    def contest(self) -> Contest:
-        return plan_of(self.dataset, self.model).contest()
+    def space(self) -> SearchSpace:
+        return plan_of(self.dataset, self.model).space()
 
     @property
     def start(self) -> Setting:
@@ -62,12 +62,12 @@ class Study:
     @cached_property
     def choice(self) -> Choice | None:
         try:
-            return chosen(self.found, self.contest)
+            return chosen(self.found, self.space)
         except UnsettledError:
             return None
 
-    def of(self, row: Row) -> list[RunRecord]:
-        """The runs of a row on test labels, whatever they were called when they were made."""
+    def of(self, row: Training) -> list[RunRecord]:
+        """The runs of a training on test labels, by its settings."""
         return [
             entry.record
             for entry in self.judged(row.dataset)
@@ -75,7 +75,7 @@ class Study:
         ]
 
     def judged(self, dataset: str) -> list[Entry]:
-        """What was judged on test labels after training on the whole training part, or on the share in the name."""
+        """The runs on test labels, trained on the whole training part or on the share in the name."""
         return [entry for entry in self.found if entry.cell["view"] == "last" and entry.cell["dataset"] == dataset]
 
     def ease(self, dataset: str) -> dict[float, RunRecord]:
@@ -88,13 +88,13 @@ class Study:
     @property
     def als(self) -> RunRecord | None:
         """ALS as validation chose it, on the test labels."""
-        best = best_baseline(self.found, "als", plan_of(self.dataset, self.model).als, self.contest)
+        best = best_baseline(self.found, "als", plan_of(self.dataset, self.model).als, self.space)
         own = (entry for entry in self.judged(self.dataset) if entry.cell["model"] == "als")
         return next((entry.record for entry in own if entry.cell["model_settings"] == best), None)
 
     @property
     def n_looks(self) -> int:
-        """How many choices have been judged on the test part so far."""
+        """How many choices have been evaluated on the test part so far."""
         looks = [entry for entry in self.judged(self.dataset) if entry.cell["label"] == "chosen on validation"]
         return len({json.dumps((setting_of(entry), entry.cell["epochs"]), sort_keys=True) for entry in looks})
 
@@ -111,7 +111,7 @@ class Study:
         return found
 
     def curves(self) -> dict[str, dict[int, list[RunRecord]]]:
-        """For each prior the runs with every number of candidates; empty unless ``beyond.py curve`` was run."""
+        """For each prior the runs with every number of candidates; empty unless ``curve`` was run."""
         own = studied(self.dataset, self.model, self.choice)
         if own is None:
             return {}
@@ -121,21 +121,21 @@ class Study:
         return kept if all(len(own) > 1 for own in kept.values()) else {}
 
 
-def studies() -> list[Study]:
+def studies() -> list[DatasetStudy]:
     found = []
     for path in sorted(RESULTS.glob("*.parquet")):
         dataset, _, model = path.stem.rpartition("-")
-        found.append(Study(dataset, model, list(archive.read(path).values())))
+        found.append(DatasetStudy(dataset, model, list(archive.read(path).values())))
     return found
 
 
 def over_users(own: Sequence[RunRecord], other: Sequence[RunRecord]) -> str:
     """The difference of two rows, each user's mean over the seeds, with its interval."""
     means = [np.mean([(run.per_user or {})[MAIN] for run in runs], axis=0) for runs in (own, other)]
-    return _told(paired_difference(*means))
+    return _with_interval(paired_difference(*means))
 
 
-def _told(found: Estimate) -> str:
+def _with_interval(found: Estimate) -> str:
     return f"{signed(found.mean, 4)} ({signed(found.low, 4)} to {signed(found.high, 4)})"
 
 
@@ -154,7 +154,7 @@ class Against:
 
     @property
     def gap(self) -> str:
-        return _told(self.users)
+        return _with_interval(self.users)
 
     @property
     def verdict(self) -> str:
@@ -176,13 +176,13 @@ def text_of(setting: Setting) -> str:
     return written({**setting[0], **setting[1]})
 
 
-def search(study: Study) -> list[dict[str, Any]]:
-    """Every setting that was judged on validation.
+def search(study: DatasetStudy) -> list[dict[str, Any]]:
+    """Every setting that was evaluated on validation.
 
-    ``gain`` is the difference from the setting that the search starts with, on the tenths that both were judged on, one
-    seed, each at its best epoch. What is not of the contest was tried beside it and has no say in the choice.
+    ``gain`` is the difference from the setting that the search starts with, on the tenths that both were evaluated on, one
+    seed, each at its best epoch. Settings outside the search do not take part in the choice.
     """
-    length = study.contest.epochs
+    length = study.space.epochs
     start = next((one for one in tried(study.found) if (one.setting, one.epochs) == (study.start, length)), None)
     rows = []
     for kind in ("", "ease", "als"):
@@ -196,7 +196,7 @@ def search(study: Study) -> list[dict[str, Any]]:
                     "model": kind or study.model,
                     "beside": study.model,
                     "setting": "the paper's BNS" if is_papers else text_of(one.setting),
-                    "of_contest": int(is_papers or _is_of_contest(study, kind, one)),
+                    "in_space": int(is_papers or _is_in_space(study, kind, one)),
                     "tenths": len(one.runs),
                     "runs": sum(map(len, one.runs.values())),
                     "ndcg@20": value,
@@ -208,14 +208,14 @@ def search(study: Study) -> list[dict[str, Any]]:
     return rows
 
 
-def _is_of_contest(study: Study, kind: str, one: Tried) -> bool:
+def _is_in_space(study: DatasetStudy, kind: str, one: TrialRuns) -> bool:
     """Whether the plan of today names it."""
     if kind:
-        return one.setting[1] in (study.contest.ease if kind == "ease" else plan_of(study.dataset, study.model).als)
-    return one.setting in study.contest.settings and one.epochs == study.contest.epochs
+        return one.setting[1] in (study.space.ease if kind == "ease" else plan_of(study.dataset, study.model).als)
+    return one.setting in study.space.settings and one.epochs == study.space.epochs
 
 
-def gain(one: Tried, start: Tried) -> float | None:
-    """By how much a setting is better than another on the tenths that both were judged on, each at its best epoch."""
+def gain(one: TrialRuns, start: TrialRuns) -> float | None:
+    """By how much a setting is better than another on the tenths that both were evaluated on, each at its best epoch."""
     both = [view for view in one.runs if view in start.runs]
     return one.with_one_seed().on(both)[0] - start.with_one_seed().on(both)[0] if both else None

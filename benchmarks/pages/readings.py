@@ -11,14 +11,11 @@ from bayesneg.reproduction.studies import NEAR, Line, PaperStudy
 
 ENOUGH: Final = 3  # seeds of a reading that counts
 
-Tried = Mapping[tuple[str, str, str], list[Line]]  # published row, dataset and model → the readings measured of it
-
-PARTS: Final = ("model", "sampler")
-OPTIONAL: Final = (("ensemble_size", 1), ("members", 1))
+Readings = Mapping[tuple[str, str, str], list[Line]]  # published row, dataset and model → the readings measured of it
 
 
-def tried(studies: Iterable[PaperStudy]) -> Tried:
-    """The rows of the studies of readings, by what they stand beside."""
+def readings_of(studies: Iterable[PaperStudy]) -> Readings:
+    """The rows of the studies of readings, by the published row that they belong to."""
     found: dict[tuple[str, str, str], list[Line]] = {}
     for study in studies:
         for line in study.lines:
@@ -47,7 +44,7 @@ class Explanation:
 
     @property
     def sentence(self) -> str:
-        """What was tried, and what it gave; empty where there was no need."""
+        """What was readings_of, and what it gave; empty where there was no need."""
         others = [f"{line.label} {line.n_near} of {len(line.compared)}{_few(line)}" for line in self.readings]
         if self.line.n_near == len(self.line.compared):
             return ""
@@ -57,8 +54,8 @@ class Explanation:
         return f"{text} By {self.best.label} {self.n_explained} more would be near." if self.best else text
 
 
-def explanation(line: Line, study: PaperStudy, known: Tried) -> Explanation:
-    """The readings of a row that are other than the row itself."""
+def explanation(line: Line, study: PaperStudy, known: Readings) -> Explanation:
+    """The readings of a row that differ from the row itself."""
     readings = known.get((line.beside, study.dataset, study.model), [])
     return Explanation(line, [other for other in readings if _settings(other) != _settings(line)])
 
@@ -68,6 +65,5 @@ def _few(line: Line) -> str:
 
 
 def _settings(line: Line) -> list[object]:
-    """Model and sampler as the runs recorded them; older records lack some settings that have their defaults."""
-    spec = line.runs[0].spec
-    return [{key: value for key, value in spec[part].items() if (key, value) not in OPTIONAL} for part in PARTS]
+    """Model and sampler as the runs recorded them."""
+    return [line.runs[0].spec[part] for part in ("model", "sampler")]

@@ -11,7 +11,7 @@ from bayesneg.reproduction.reproduce import DRAWN, THEORY, draw_figure
 from benchmarks import archive
 from benchmarks.machine import RESULTS
 from benchmarks.pages.publish import DOCS, keep, keep_pictures
-from benchmarks.pages.reproduction_text import Chapter, chapters, document, numbers, tests
+from benchmarks.pages.reproduction_text import Chapter, chapters, document, numbers, paired_tests
 from benchmarks.pages.text import comma_separated
 
 IMAGES: Final = DOCS / "images" / "reproduction"
@@ -24,7 +24,7 @@ def publish(*, check: bool) -> None:
     pictures = {path.stem: path.relative_to(DOCS).as_posix() for path in IMAGES.glob("*.svg")}
     keep(DOCS / "reproduction.md", document(found, pictures), check=check)
     keep(DOCS / "tables" / "reproduction.csv", comma_separated(numbers(made)), check=check)
-    keep(DOCS / "tables" / "reproduction-tests.csv", comma_separated(tests(made)), check=check)
+    keep(DOCS / "tables" / "reproduction-tests.csv", comma_separated(paired_tests(made)), check=check)
 
 
 def draw(made: Sequence[Chapter], folder: Path) -> None:

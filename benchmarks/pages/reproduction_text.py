@@ -18,7 +18,7 @@ from bayesneg.reproduction.reproduce import DRAWN, READINGS, TABLES, THEORY, rec
 from bayesneg.reproduction.studies import DATASETS, MODELS, NEAR, Line, PaperStudy, studies
 from bayesneg.runs.ledger import Entry
 from benchmarks.pages import findings
-from benchmarks.pages.readings import ENOUGH, Explanation, Tried, explanation, tried
+from benchmarks.pages.readings import ENOUGH, Explanation, Readings, explanation, readings_of
 from benchmarks.pages.text import MADE, folded, page, signed, table
 
 COUNTED: Final = ("ml-100k", "ml-1m")  # datasets whose numbers are counted
@@ -70,7 +70,7 @@ def _fingerprints(found: Mapping[str, Entry]) -> dict[tuple[str, View], str]:
 def document(found: Mapping[str, Entry], figures: Mapping[str, str]) -> str:
     """The page; ``figures`` maps the name of a figure to its file."""
     made = chapters(found)
-    known = tried(study for chapter in made if chapter.name in READINGS for study in chapter.studies)
+    known = readings_of(study for chapter in made if chapter.name in READINGS for study in chapter.studies)
     return page(
         "# Reproduction",
         *_summary(made, known),
@@ -92,7 +92,7 @@ def document(found: Mapping[str, Entry], figures: Mapping[str, str]) -> str:
 # ------------------------------------------------------------------------------------------------------------ summary
 
 
-def _summary(made: Sequence[Chapter], known: Tried) -> list[str]:
+def _summary(made: Sequence[Chapter], known: Readings) -> list[str]:
     """The share within 0.01 as the paper states its settings, then with readings, at the last epoch."""
     rows: list[list[str]] = []
     counted: list[list[str]] = []
@@ -174,7 +174,7 @@ def _missing(made: Sequence[Chapter]) -> list[str]:
 # ---------------------------------------------------------------------------------------------------- tables, figures
 
 
-def _table(chapter: Chapter, known: Tried) -> str:
+def _table(chapter: Chapter, known: Readings) -> str:
     parts = [chapter.recipe.about.strip()]
     if not chapter.studies:
         parts.append(f"Not measured yet: `bayesneg reproduce {chapter.name}`.")
@@ -274,7 +274,7 @@ def numbers(made: Sequence[Chapter]) -> list[dict[str, Any]]:
     ]
 
 
-def tests(made: Sequence[Chapter]) -> list[dict[str, Any]]:
+def paired_tests(made: Sequence[Chapter]) -> list[dict[str, Any]]:
     """Every paired test in NDCG@20; p-values are corrected within a table, or within the readings of one row."""
     return [
         {

@@ -2,7 +2,7 @@
 
     BAYESNEG_DATA=… python -m benchmarks.quality.over_time [--seeds 3]
 
-The authors' split, d = 32, one thread, 100 epochs, judged after every fifth; judging is not counted. Writes
+The authors' split, d = 32, one thread, 100 epochs, evaluated every fifth; evaluation is not timed. Writes
 results/quality/over_time.json.
 """
 

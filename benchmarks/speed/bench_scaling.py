@@ -54,16 +54,16 @@ def main() -> None:
     found: dict[str, dict[str, dict[str, float]]] = {"items": {}, "candidates": {}, "dimension": {}}
     for n_items in ITEMS:
         world = bn.synthetic(5_000, n_items, n_interactions=100_000, seed=0)
-        found["items"][str(n_items)] = _told("items", n_items, measured(world, repeats))
+        found["items"][str(n_items)] = _shown("items", n_items, measured(world, repeats))
     train = splits(None)["ml-100k"].train
     for m in CANDIDATES:
-        found["candidates"][str(m)] = _told("candidates", m, measured(train, repeats, candidates=m))
+        found["candidates"][str(m)] = _shown("candidates", m, measured(train, repeats, candidates=m))
     for dim in DIMENSIONS:
-        found["dimension"][str(dim)] = _told("dimension", dim, measured(train, repeats, dim=dim))
+        found["dimension"][str(dim)] = _shown("dimension", dim, measured(train, repeats, dim=dim))
     print(f"wrote {write_result(__file__, found)}")
 
 
-def _told(what: str, value: int, seconds: dict[str, float]) -> dict[str, float]:
+def _shown(what: str, value: int, seconds: dict[str, float]) -> dict[str, float]:
     print(what, value, {name: f"{1000 * s:.1f} ms" for name, s in seconds.items()}, file=sys.stderr)
     return seconds
 

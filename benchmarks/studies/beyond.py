@@ -1,4 +1,4 @@
-"""BNS with a learned prior and a consistent likelihood against EASE and the paper's rows, on settings chosen blindly.
+"""BNS with a learned prior and a consistent likelihood against EASE and the paper's rows, tuned on validation data.
 
     BAYESNEG_DATA=… python -m benchmarks.studies.beyond search ml-100k mf [--jobs 2]
     BAYESNEG_DATA=… python -m benchmarks.studies.beyond finalists ml-100k mf [--jobs 2]
@@ -12,16 +12,14 @@ On a machine that has torch but cannot read tables, with the data packed here:
     BAYESNEG_DATA=… python -m benchmarks.studies.beyond search ml-1m lightgcn --pack data.npz
     python -m benchmarks.studies.beyond search ml-1m lightgcn --arrays data.npz --jobs 6
 
-``search`` trains every setting of the plan on nine tenths of the training part and judges it on the tenth: the test
-labels are not in that split. ``finalists`` trains the best four, and EASE, with other tenths held out as well.
-``final`` takes the setting and the epoch that were best there, trains on the whole training part with ten seeds and
-looks at the test labels; beside it stand the baselines: ALS as it was best in the search (left out where the library
-``implicit`` was missing), and EASE with every l2, so that it can be compared with the one chosen on validation and with
-the one that is best in hindsight. ``curve`` trains with more and more candidates, by the
-learned prior and by the paper's. ``sizes`` trains with less and less data, beside EASE. Both train what the plan names
-for them, else what is chosen. ``folds`` trains what is chosen, and EASE, with other test parts: five, in which every
-pair of the dataset is tested once, and again with the pairs dealt anew. Records go to results/beyond/; a part that is
-interrupted goes on where it was. beyond_page.py writes docs/beyond.md from them.
+``search`` trains every setting of the plan on nine tenths of the training part and evaluates it on the tenth; the test
+labels are not in that split. ``finalists`` evaluates the best four, and EASE, on other tenths too. ``final`` takes the
+best setting and epoch, trains on the whole training part with ten seeds and evaluates on the test labels, beside the
+baselines: ALS with its best setting of the search (left out without the library ``implicit``) and EASE with every l2.
+``curve`` varies the number of candidates, for the learned prior and for the paper's. ``sizes`` varies the size of the
+training part, beside EASE. Both train the setting that the plan names, else the chosen one. ``folds`` trains the chosen
+setting and EASE on other test parts: five folds, three times. Runs are appended to runs/beyond/ and an interrupted part
+resumes; ``python -m benchmarks.archive`` adds them to results/beyond/.
 """
 
 from __future__ import annotations
@@ -53,8 +51,8 @@ DEALS: Final = 3  # of all pairs into test parts
 SIZES: Final = (20, 40, 60, 80, 100)  # per cent of the training part
 
 
-class Row(NamedTuple):
-    """What is trained, whatever its seed."""
+class Training(NamedTuple):
+    """A training with any seed."""
 
     label: str
     dataset: str
@@ -62,9 +60,9 @@ class Row(NamedTuple):
     epochs: int
 
 
-def row(label: str, dataset: str, model: str, setting: Setting, epochs: int) -> Row:
+def row(label: str, dataset: str, model: str, setting: Setting, epochs: int) -> Training:
     """A row with what its dataset and model ask for."""
-    return Row(label, dataset, plan_of(dataset, model).completed(setting), epochs)
+    return Training(label, dataset, plan_of(dataset, model).completed(setting), epochs)
 
 
 def written(settings: Mapping[str, Any]) -> str:
@@ -74,13 +72,13 @@ def written(settings: Mapping[str, Any]) -> str:
 # ------------------------------------------------------------------------------------------------- what is trained
 
 
-def searched(dataset: str, model: str) -> list[Row]:
+def searched(dataset: str, model: str) -> list[Training]:
     plan = plan_of(dataset, model)
     settings = [*plan.grid(), ({}, {})]  # the last is the paper's
     return [row(written(one[0] | one[1]), dataset, model, one, plan.epochs) for one in settings]
 
 
-def final(dataset: str, model: str, choice: Choice) -> list[Row]:
+def final(dataset: str, model: str, choice: Choice) -> list[Training]:
     plan = plan_of(dataset, model)
     beside = [row(label, dataset, model, (sampler, {}), plan.epochs) for label, sampler in plan.beside.items()]
     if choice.setting[1] != dict(plan.of_model):  # how much of it is the model's
@@ -95,7 +93,7 @@ def studied(dataset: str, model: str, choice: Choice | None) -> tuple[Setting, i
     return named if named or choice is None else (choice.setting, choice.epoch)
 
 
-def curve(dataset: str, model: str, setting: Setting, epochs: int) -> dict[str, dict[int, Row]]:
+def curve(dataset: str, model: str, setting: Setting, epochs: int) -> dict[str, dict[int, Training]]:
     """For each prior a row with every number of candidates."""
     of_sampler, of_model = setting
     priors = {"learned prior": of_sampler, "the paper's prior": {"weight": of_sampler["weight"]}}
@@ -107,14 +105,14 @@ def curve(dataset: str, model: str, setting: Setting, epochs: int) -> dict[str, 
     }
 
 
-def sizes(dataset: str, model: str, setting: Setting, epochs: int) -> dict[int, Row]:
+def sizes(dataset: str, model: str, setting: Setting, epochs: int) -> dict[int, Training]:
     """A setting with a share of the training part."""
     return {
         percent: row(f"{percent}% of the data", f"{dataset}@{percent}", model, setting, epochs) for percent in SIZES
     }
 
 
-def folds(dataset: str, model: str, choice: Choice) -> list[list[Row]]:
+def folds(dataset: str, model: str, choice: Choice) -> list[list[Training]]:
     """What is chosen, with other test parts, deal by deal."""
     named = {deal: range(deal * FOLDS + 1, (deal + 1) * FOLDS + 1) for deal in range(DEALS)}
     return [
@@ -126,7 +124,7 @@ def folds(dataset: str, model: str, choice: Choice) -> list[list[Row]]:
 # ----------------------------------------------------------------------------------------------------------- cells
 
 
-def cells_of(source: Source, model: str, view: str, rows: Iterable[Row], seeds: int) -> list[Cell]:
+def cells_of(source: Source, model: str, view: str, rows: Iterable[Training], seeds: int) -> list[Cell]:
     return [
         Cell(
             dataset=one.dataset,
@@ -161,27 +159,27 @@ def baseline(source: Source, dataset: str, view: str, name: str, *settings: Sett
 def planned(part: str, source: Source, dataset: str, model: str, seeds: int | None) -> list[Cell]:
     """The cells of a part; an error where an earlier part is missing."""
     plan = plan_of(dataset, model)
-    contest = plan.contest()
+    space = plan.space()
     if part == "search":
-        als = [cell for view in contest.first for cell in baseline(source, dataset, view, "als", *plan.als)]
-        return _on(contest.first, source, model, searched(dataset, model), dataset) + als
+        als = [cell for view in space.first for cell in baseline(source, dataset, view, "als", *plan.als)]
+        return _on(space.first, source, model, searched(dataset, model), dataset) + als
     found = list(finished(dataset, model).values())
     if part == "finalists":
-        best = [one.setting for one in finalists(found, contest)]
-        rows = [row(written(one[0] | one[1]), dataset, model, one, contest.epochs) for one in best]
-        return _on(contest.all, source, model, rows, dataset)
+        best = [one.setting for one in finalists(found, space)]
+        rows = [row(written(one[0] | one[1]), dataset, model, one, space.epochs) for one in best]
+        return _on(space.all, source, model, rows, dataset)
     if part == "final":
-        judged = cells_of(source, model, "last", final(dataset, model, chosen(found, contest)), seeds or 10)
-        factors = best_baseline(found, "als", plan.als, contest)
+        judged = cells_of(source, model, "last", final(dataset, model, chosen(found, space)), seeds or 10)
+        factors = best_baseline(found, "als", plan.als, space)
         als = baseline(source, dataset, "last", "als", factors) if factors else []
         return solved(source, dataset, model, "last", "item-knn", "popularity") + als + judged
     if part == "folds":
-        choice = chosen(found, contest)
+        choice = chosen(found, space)
         own = [one for deal in folds(dataset, model, choice) for one in deal]
         ease = [cell for one in own for cell in solved(source, one.dataset, model, "last")]
         beside = [cell for cell in ease if cell.model_settings["l2"] == choice.l2]
         return beside + cells_of(source, model, "last", own, seeds or 3)
-    setting, epochs = studied(dataset, model, None) or chosen(found, contest)[:2]
+    setting, epochs = studied(dataset, model, None) or chosen(found, space)[:2]
     if part == "curve":
         rows = [one for own in curve(dataset, model, setting, epochs).values() for one in own.values()]
         return cells_of(source, model, "last", rows, seeds or 3)
@@ -190,7 +188,7 @@ def planned(part: str, source: Source, dataset: str, model: str, seeds: int | No
     return baselines + cells_of(source, model, "last", thinned, seeds or 3)
 
 
-def _on(views: Iterable[str], source: Source, model: str, rows: Sequence[Row], dataset: str) -> list[Cell]:
+def _on(views: Iterable[str], source: Source, model: str, rows: Sequence[Training], dataset: str) -> list[Cell]:
     """Rows, and EASE, on several tenths."""
     return [
         cell

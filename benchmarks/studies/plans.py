@@ -1,4 +1,4 @@
-"""What beyond.py tries on each dataset with each model."""
+"""The settings that the study tries on each dataset with each model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import product
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from benchmarks.studies.choosing import Contest, Setting
+from benchmarks.studies.choosing import SearchSpace, Setting
 
 L2: Final = (100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0)
 
@@ -32,8 +32,8 @@ class Plan(NamedTuple):
     samplers: Sequence[Settings]  # with the model as it is
     models: Sequence[Settings]  # with the middle sampler
     both: Sequence[Setting] = ()  # what was better alone, together
-    n_first: int = 1  # tenths that every setting is judged on
-    n_all: int = 3  # tenths that the finalists and EASE are judged on
+    n_first: int = 1  # tenths that every setting is evaluated on
+    n_all: int = 3  # tenths that the finalists and EASE are evaluated on
     of_sampler: Mapping[str, Any] = MappingProxyType({})  # what all have
     of_model: Mapping[str, Any] = MappingProxyType({})
     l2: Sequence[float] = L2  # of EASE
@@ -56,9 +56,9 @@ class Plan(NamedTuple):
         """EASE as it is held against all others."""
         return [{"l2": value, **self.of_ease} for value in self.l2]
 
-    def contest(self) -> Contest:
+    def space(self) -> SearchSpace:
         settings = [self.completed(one) for one in self.grid()]
-        return Contest(settings, self.epochs, self.solved(), self.n_first, self.n_all)
+        return SearchSpace(settings, self.epochs, self.solved(), self.n_first, self.n_all)
 
 
 def steep(dims: Iterable[int], penalties: Iterable[float], **other: int) -> list[Settings]:
@@ -154,7 +154,7 @@ PLANS: Final[Mapping[tuple[str, str], Plan]] = {
         )
     ),
     ("yelp2018", "mf"): OF_MANY_ITEMS._replace(
-        samplers=[], models=[], l2=OF_YELP, why="Of BNS only what Gowalla's validation chose is tried here."
+        samplers=[], models=[], l2=OF_YELP, why="The search has one setting of BNS: the one chosen on Gowalla."
     ),
     ("yelp2018", "lightgcn"): GRAPH_OF_MANY_ITEMS._replace(l2=OF_YELP),
 }

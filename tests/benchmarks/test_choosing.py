@@ -13,7 +13,7 @@ from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
 from benchmarks.pages import beyond as beyond_page
 from benchmarks.studies import beyond, choosing, plans
-from benchmarks.studies.choosing import Choice, Contest, UnsettledError
+from benchmarks.studies.choosing import Choice, SearchSpace, UnsettledError
 from benchmarks.studies.splits import StudySource
 
 TENTHS = ("blind", "blind2", "blind3")
@@ -21,7 +21,7 @@ PLANS = plans.PLANS
 
 
 def chosen(found, *, epochs=None, l2=None, n_first=1, n_all=3):
-    """Of a contest between all learned settings that were judged, unless something is asked for."""
+    """Of a space between all learned settings that were judged, unless something is asked for."""
     blind = [one for one in found if one.cell["view"] in TENTHS]
     ours = [one for one in blind if "prior" in one.cell["sampler_settings"]]
     settings = []
@@ -31,7 +31,7 @@ def chosen(found, *, epochs=None, l2=None, n_first=1, n_all=3):
     solved = {one.cell["model_settings"]["l2"] for one in blind if one.cell["model"] == "ease"}
     length = epochs or max((one.cell["epochs"] for one in ours), default=5)
     return choosing.chosen(
-        found, Contest(settings, length, [{"l2": value} for value in l2 or sorted(solved)], n_first, n_all)
+        found, SearchSpace(settings, length, [{"l2": value} for value in l2 or sorted(solved)], n_first, n_all)
     )
 
 
@@ -98,26 +98,26 @@ def test_a_tenth_counts_once_however_many_seeds_it_has():
 
 def test_nothing_is_chosen_before_every_finalist_was_judged_on_every_tenth():
     found = [*everywhere({5: 0.2}, candidates=5), learned({5: 0.9}, candidates=10), *ease()]
-    with pytest.raises(UnsettledError, match=r"beyond\.py finalists"):
+    with pytest.raises(UnsettledError, match="run `finalists`"):
         chosen(found)
     complete = [*found, *(learned({5: 0.9}, view=view, candidates=10) for view in TENTHS[1:])]
     assert chosen(complete).setting[0]["candidates"] == 10
     assert not is_settled([*complete, *ease(800.0, views=TENTHS[:1])])
-    assert not is_settled(complete, l2=(400.0, 800.0)), "EASE with l2 = 800 is of the contest and was not judged"
+    assert not is_settled(complete, l2=(400.0, 800.0)), "EASE with l2 = 800 is of the space and was not judged"
 
 
 def test_an_unfinished_search_decides_nothing():
     found = [*everywhere({5: 0.2}, candidates=5), *ease()]
     planned = [({"prior": "learned", "weight": 10.0, "candidates": m}, {}) for m in (5, 10)]
-    with pytest.raises(UnsettledError, match=r"1 of 2 settings are not judged yet: `beyond\.py search`"):
-        choosing.chosen(found, Contest(planned, 5, [{"l2": 400.0}]))
+    with pytest.raises(UnsettledError, match="1 of 2 settings are not evaluated yet: run `search`"):
+        choosing.chosen(found, SearchSpace(planned, 5, [{"l2": 400.0}]))
 
 
 def test_what_is_not_of_the_contest_has_no_say():
     own = everywhere({5: 0.2}, candidates=5)
     found = [*own, *everywhere({5: 0.9}, candidates=10), *everywhere({5: 0.9, 10: 0.9}, candidates=5), *ease()]
-    contest = Contest([choosing.setting_of(own[0])], 5, [{"l2": 400.0}])
-    assert choosing.chosen([*found, *ease(800.0, 0.9)], contest) == (contest.settings[0], 5, 400.0)
+    space = SearchSpace([choosing.setting_of(own[0])], 5, [{"l2": 400.0}])
+    assert choosing.chosen([*found, *ease(800.0, 0.9)], space) == (space.settings[0], 5, 400.0)
 
 
 def test_finalists_are_the_best_on_all_tenths_that_every_setting_is_judged_on():
@@ -126,7 +126,7 @@ def test_finalists_are_the_best_on_all_tenths_that_every_setting_is_judged_on():
     settings = [({"prior": "learned", "weight": 10.0, "candidates": m}, {}) for m in (2, 3, 4, 5, 20)]
     named = lambda n_first: {  # noqa: E731
         one.setting[0]["candidates"]
-        for one in choosing.finalists([*lucky, *steady], Contest(settings, 5, [{"l2": 400.0}], n_first))
+        for one in choosing.finalists([*lucky, *steady], SearchSpace(settings, 5, [{"l2": 400.0}], n_first))
     }
     assert 20 in named(1)
     assert named(2) == {2, 3, 4, 5}
@@ -157,12 +157,12 @@ def test_every_plan_names_settings_that_can_be_built(monkeypatch, tmp_path):
     monkeypatch.setattr(plans, "PLANS", PLANS)
     split = StudySource().split(str(sweeps.world(tmp_path)), "blind")
     for dataset, model in plans.PLANS:
-        contest = plans.plan_of(f"{dataset}@50", model).contest()
-        assert contest.settings == [one.setting for one in beyond.searched(dataset, model)[:-1]]
-        assert len({str(one) for one in contest.settings}) == len(contest.settings)
-        assert 1 <= contest.n_first <= contest.n_all <= 10
-        assert contest.ease
-        for of_sampler, of_model in contest.settings:
+        space = plans.plan_of(f"{dataset}@50", model).space()
+        assert space.settings == [one.setting for one in beyond.searched(dataset, model)[:-1]]
+        assert len({str(one) for one in space.settings}) == len(space.settings)
+        assert 1 <= space.n_first <= space.n_all <= 10
+        assert space.ease
+        for of_sampler, of_model in space.settings:
             PAPER[model](**of_model)
             build_sampler("bns", of_sampler, split)
     with pytest.raises(SystemExit, match="no plan for kuairec with mf, only for: ml-100k mf; "):
@@ -184,7 +184,7 @@ def _small_plan(monkeypatch):
 
 
 def study(*more):
-    return beyond_page.Study("ml-100k", "mf", [*everywhere({5: 0.2, 10: 0.3}, candidates=10), *ease(), *more])
+    return beyond_page.DatasetStudy("ml-100k", "mf", [*everywhere({5: 0.2, 10: 0.3}, candidates=10), *ease(), *more])
 
 
 def test_the_page_keeps_final_runs_of_other_settings_apart():
@@ -204,13 +204,13 @@ def test_the_page_says_how_often_the_test_part_was_looked_at_and_what_the_sample
     assert "so far" not in text
     assert "with that model" not in text
     text = "\n".join(beyond_page.final_runs(study(*now, judged(0.6, epoch=5))))
-    assert "2 choices have been judged on this test part so far" in text
+    assert "2 choices have been evaluated on this test part so far" in text
     wide = plans.plan_of("ml-100k", "mf")._replace(samplers=[], both=[(SETTING, {"dim": 64})])
     monkeypatch.setattr(plans, "PLANS", {("ml-100k", "mf"): wide})
     tried = [learned({10: 0.3}, view=view, candidates=10, dim=64) for view in TENTHS]
     runs = [judged(0.4, seed=seed, dim=64) for seed in range(2)]
     same = [entry({10: 0.1}, view="last", seed=seed, label=beyond.SAME_MODEL, dim=64) for seed in range(2)]
-    text = "\n".join(beyond_page.final_runs(beyond_page.Study("ml-100k", "mf", [*tried, *ease(), *runs, *same])))
+    text = "\n".join(beyond_page.final_runs(beyond_page.DatasetStudy("ml-100k", "mf", [*tried, *ease(), *runs, *same])))
     assert "minus that of the paper's BNS with that model: +0.3000 (+0.3000 to +0.3000) over users" in text
 
 
@@ -260,7 +260,7 @@ def test_less_data_is_compared_with_ease_on_the_same_share():
 
 def test_no_paper_no_claim_against_it():
     runs = [judged(0.4).record, judged(0.5).record]
-    assert beyond_page.against_paper(runs, beyond_page.Study("gowalla", "mf", [])) == []
+    assert beyond_page.against_paper(runs, beyond_page.DatasetStudy("gowalla", "mf", [])) == []
     assert "0.4176" in beyond_page.against_paper(runs, study())[0]
 
 
@@ -271,7 +271,7 @@ def test_a_gain_is_over_the_tenths_that_both_settings_were_judged_on():
     ]
     found = [*judged_on(TENTHS, 0.4), *judged_on(first, 0.3, weight=20.0), *judged_on(first, 0.5, candidates=20)]
     found += [entry({10: 0.2}), *judged_on(("blind4",), 0.1, weight=5.0), *judged_on(first, 0.4, hidden=0.25)]
-    rows = beyond_page.search(beyond_page.Study("ml-100k", "mf", found))
+    rows = beyond_page.search(beyond_page.DatasetStudy("ml-100k", "mf", found))
     gains = {(row["setting"], row["tenths"]): row["gain"] and round(row["gain"], 4) for row in rows}
     begun = "prior=learned, likelihood=mixture"
     assert gains == {
@@ -282,8 +282,8 @@ def test_a_gain_is_over_the_tenths_that_both_settings_were_judged_on():
         (f"{begun}, candidates=10, weight=5.0", 1): "",
         ("the paper's BNS", 1): -0.2,
     }
-    assert [row["of_contest"] for row in rows if row["setting"] != "the paper's BNS"] == [0] * 5
-    assert all(row["of_contest"] for row in beyond_page.search(study()))
+    assert [row["in_space"] for row in rows if row["setting"] != "the paper's BNS"] == [0] * 5
+    assert all(row["in_space"] for row in beyond_page.search(study()))
 
 
 def test_one_seed_is_never_distinguishable_from_ease():
@@ -316,7 +316,7 @@ def test_the_overview_has_what_was_chosen_and_nothing_without_its_runs():
     (_, table) = beyond_page.overview([study(*runs, *solved)])
     assert "| MovieLens-100K, MF | 2 | 0.5000 ± 0.0000 | 0.4383 |  | 0.3000 | +0.2000 (" in table
     assert table.rstrip().endswith("| above |  |")
-    for missing in (study(*runs), study(*solved), beyond_page.Study("ml-100k", "mf", [*runs, *solved])):
+    for missing in (study(*runs), study(*solved), beyond_page.DatasetStudy("ml-100k", "mf", [*runs, *solved])):
         assert beyond_page.overview([missing]) == []
 
 

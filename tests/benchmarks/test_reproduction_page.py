@@ -13,8 +13,7 @@ from bayesneg.experiments.sweep import sweep
 from bayesneg.reproduction.reproduce import recipe_of
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
-from benchmarks.pages.reproduction_text import chapters, document, numbers
-from benchmarks.pages.reproduction_text import tests as tests_of
+from benchmarks.pages.reproduction_text import chapters, document, numbers, paired_tests
 
 AT = ("table2", "BNS", "last", "ndcg@20")
 
@@ -58,7 +57,7 @@ def test_the_tables_hold_both_views_and_the_paper_s_number(found):
     assert {row["view"] for row in rows} == {"last", "best"}
     (bns,) = [row for row in rows if (row["table"], row["row"], row["view"], row["metric"]) == AT]
     assert (bns["seeds"], bns["paper"]) == (2, 0.4176)
-    assert {(row["one"], row["other"]) for row in tests_of(chapters(found))} == {("RNS", "BNS")}
+    assert {(row["one"], row["other"]) for row in paired_tests(chapters(found))} == {("RNS", "BNS")}
 
 
 def test_a_row_of_a_table_has_the_same_runs_among_the_readings(found):
