@@ -15,7 +15,7 @@ from bayesneg.models.scorers import EmbeddingScorer
 
 @dataclass(frozen=True)
 class Constant(bn.baselines.Baseline):
-    """A user's own: items in the order of their numbers."""
+    """A custom baseline: items in the order of their numbers."""
 
     def solve(self, train, *, rng):
         return EmbeddingScorer(np.ones((train.n_users, 1), np.float32), -np.arange(train.n_items)[:, None])
@@ -26,7 +26,7 @@ BASELINES = {
     "item-knn": bn.baselines.ItemKNN(neighbours=5, shrink=1.0),
     "ease": bn.baselines.EASE(l2=20.0),
     "als": bn.baselines.ALS(dim=4),
-    "a user's own": Constant(),
+    "custom": Constant(),
 }
 
 
@@ -46,7 +46,7 @@ def fit(baseline, split, **more):
     return bn.fit(baseline, split, progress=False, **more)
 
 
-def test_it_is_trained_at_once_and_judged_as_any_run(baseline, split):
+def test_it_is_fitted_at_once_and_evaluated_as_any_run(baseline, split):
     run = fit(baseline, split)
     assert [line["epoch"] for line in run.record.epochs] == [run.record.reported_epoch] == [1]
     assert "tnr" not in run.record.epochs[0]
@@ -98,12 +98,12 @@ def test_a_sampler_is_refused(baseline, split):
         bn.fit(baseline, split, bn.RNS(), progress=False)
 
 
-def test_an_observer_is_refused_since_there_is_no_pick_to_look_at(baseline, split):
+def test_an_observer_is_refused_since_no_negative_is_sampled(baseline, split):
     with pytest.raises(InputError, match="samples no negatives; call fit without an observer"):
         fit(baseline, split, observer=PickObserver(split, seed=0))
 
 
-def test_other_models_want_a_sampler(split):
+def test_other_models_need_a_sampler(split):
     with pytest.raises(InputError, match="MF is trained with sampled negatives; give fit a sampler"):
         bn.fit(bn.MF(), split, progress=False)
 
@@ -129,7 +129,7 @@ def test_als_says_what_it_needs(split, monkeypatch):
         fit(bn.baselines.ALS(), split)
 
 
-def test_each_knows_more_than_popularity_in_a_world_with_taste():
+def test_each_beats_popularity_where_users_differ():
     split = bn.split(bn.synthetic(300, 200, seed=1), test=0.2, seed=0)
     popular, *others = (
         fit(model, split).record.final["ndcg@20"]

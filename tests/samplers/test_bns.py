@@ -87,7 +87,7 @@ def test_the_oracle_avoids_what_it_knows_to_be_a_false_negative(trained):
     assert split.held_out.contains(batch.users, negatives).mean() < 0.002  # only where all five are false
 
 
-def test_the_schedule_is_asked_at_every_epoch():
+def test_the_schedule_is_called_at_every_epoch():
     asked = []
 
     def weight(epoch):
@@ -119,7 +119,7 @@ def test_prior_functions_get_dense_numbers_that_match(trained):
 
 
 @pytest.mark.parametrize("wrong", [np.nan, -0.1, 1.1, np.inf])
-def test_a_prior_outside_the_probabilities_is_refused(trained, wrong):
+def test_values_outside_0_and_1_are_refused_as_a_prior(trained, wrong):
     sampler = bn.BNS(prior=lambda users, items: np.full(items.shape, wrong))
     with pytest.raises(InputError, match="prior must be a probability between 0 and 1"):
         compiled(sampler, *trained, size=10)
@@ -159,7 +159,7 @@ def test_a_wrong_setting_is_refused_with_its_rule(make, words):
         make()
 
 
-def test_group_prior_leans_on_the_user_s_group():
+def test_the_group_prior_depends_on_the_user_s_group():
     columns = {"job": np.array(["a", "a", "b", "b"], dtype=object)}
     train = interactions([[0, 1], [0], [1], [2]], 3, user_columns=columns)
     prior = bn.priors.Group("job").fit(train)
@@ -199,14 +199,14 @@ def test_blocks_do_not_change_what_bns_of_all_picks(monkeypatch):
     np.testing.assert_array_equal(*ends)
 
 
-def test_a_group_prior_refuses_a_column_that_tells_every_user_apart():
+def test_a_group_prior_refuses_a_column_with_too_many_values():
     columns = {"name": np.array([f"n{user}" for user in range(1200)], dtype=object)}
     train = interactions([[0]] * 1200, 3, user_columns=columns)
     with pytest.raises(InputError, match="1,200 different values"):
         bn.priors.Group("name").fit(train)
 
 
-def test_what_f_counts_and_is_a_share_of_can_change_the_choice():
+def test_the_items_that_f_counts_can_change_the_choice():
     """Two candidates; as a share of all items F of the harder one falls below the observed high scorers: it is taken.
 
     Where the observed items score low instead, they push it up again if they are counted.
@@ -228,12 +228,12 @@ def test_what_f_counts_and_is_a_share_of_can_change_the_choice():
 
 
 @pytest.mark.parametrize(("epoch", "alpha"), [(1, 0.0), (26, 2.5), (51, 5.0), (80, 5.0)])
-def test_srns_gives_variance_its_weight_little_by_little(trained, epoch, alpha):
+def test_srns_increases_the_weight_of_the_variance_over_the_warm_up(trained, epoch, alpha):
     ready = bn.SRNS().prepare(trained[0], rng=stream(0, "memory"))
     assert ready.rule(batch_of(*trained, stream(0, "draws"), size=1, epoch=epoch)).variance_weight == alpha
 
 
-def test_srns_looks_back_on_the_last_five_epoch_ends(trained):
+def test_srns_keeps_the_embeddings_of_the_last_five_epochs(trained):
     train, scorer = trained
     ready = bn.SRNS().prepare(train, rng=stream(0, "memory"))
     batch = batch_of(*trained, stream(0, "draws"), size=1)
@@ -244,7 +244,7 @@ def test_srns_looks_back_on_the_last_five_epoch_ends(trained):
         assert sorted(rule.past_users[: rule.n_past, 0, 0].tolist()) == list(range(max(1, epoch - 4), epoch + 1))
 
 
-def test_srns_comes_to_see_variance_in_a_default_training():
+def test_the_variance_changes_the_training_of_srns():
     split = bn.split(bn.synthetic(100, 150, seed=1), test=0.2, seed=0)
     with_variance, without = (
         bn.fit(bn.MF(dim=4, learning_rate=0.05), split, sampler, epochs=4, progress=False).scorer.users
@@ -253,18 +253,18 @@ def test_srns_comes_to_see_variance_in_a_default_training():
     assert not np.array_equal(with_variance, without)
 
 
-def test_aobpr_by_factor_sorts_again_after_its_period(trained):
+def test_aobpr_by_factor_sorts_its_lists_again_after_a_period(trained):
     train, scorer = trained
     ready = bn.AOBPR(rank="factor").prepare(train, rng=stream(0, "memory"))
     batch = batch_of(train, scorer, stream(0, "draws"), size=10)
     rule = ready.rule(batch)
     assert rule.period == int(train.n_items * np.log(train.n_items))
     turned = EmbeddingScorer(scorer.users, -scorer.items)
-    for clock, sorted_anew in ((rule.period - 5, True), (rule.period + 5, False)):
+    for clock, sorted_again in ((rule.period - 5, True), (rule.period + 5, False)):
         rule.orders[:] = np.argsort(-scorer.items.T, axis=1)
         rule.clock[0] = clock
         compiled_choice(rule, ready.draws(batch), batch_of(train, turned, stream(0, "draws"), size=10))
-        assert np.array_equal(rule.orders[0], np.argsort(scorer.items[:, 0], kind="stable")) == sorted_anew
+        assert np.array_equal(rule.orders[0], np.argsort(scorer.items[:, 0], kind="stable")) == sorted_again
 
 
 class Careless:
@@ -288,7 +288,7 @@ class Careless:
         (Careless(0.5), "whole numbers"),
     ],
 )
-def test_a_careless_draw_never_reaches_compiled_code(trained, sampler, draw, words):
+def test_a_wrong_custom_draw_never_reaches_compiled_code(trained, sampler, draw, words):
     with pytest.raises(InputError, match=words):
         compiled(sampler(draw=draw), *trained, size=10)
 

@@ -141,7 +141,7 @@ def test_bns_picks_the_lowest_risk_of_a_uniform_candidate_set(weight):
     assert_follows(draw(bn.BNS(candidates=3, weight=weight), train=train), law)
 
 
-def test_posterior_picks_the_surest_of_a_uniform_candidate_set():
+def test_posterior_picks_the_most_probable_true_negative_of_a_uniform_candidate_set():
     prior = TRAIN.popularity / len(TRAIN)
     population = SCORES[0, FREE]
     law = dict.fromkeys(FREE, 0.0)
@@ -169,7 +169,7 @@ def test_srns_keeps_memory_by_softmax_without_replacement():
     assert_follows(kept, law)
 
 
-def test_srns_keeps_who_stays_in_its_slot():
+def test_srns_keeps_the_slot_of_an_item_that_stays():
     after = ref.refresh_memory(np.array([3, 5]), np.array([7]), np.array([-50.0, 1.0, 0.0]), 0.1, np.full(3, 0.5))
     assert after.tolist() == [7, 5]
 

@@ -38,7 +38,7 @@ def test_every_pair_is_hidden_once(world):
 
 
 @pytest.mark.parametrize("most", [10**9, 5_000])
-def test_pairs_stand_for_all_that_is_unobserved(world, most):
+def test_sampled_pairs_represent_all_unobserved_pairs(world, most):
     seen, hidden = world.train, world.test
     pairs = unobserved_pairs(seen, hidden, np.random.default_rng(0), most=most)
     assert not seen.contains(pairs.users, pairs.items).any()
@@ -66,7 +66,7 @@ def test_no_single_pair_gives_a_probability_of_one():
 
 @pytest.mark.parametrize("n_pairs", [1, 31, 33, 63, 64, 1000])
 @pytest.mark.parametrize("n_scores", [1, 3, 40, 10**6])
-def test_a_pool_has_pairs_enough_and_no_score_is_in_two(n_pairs, n_scores):
+def test_a_pool_has_enough_pairs_and_no_score_is_in_two(n_pairs, n_scores):
     rng = np.random.default_rng(n_pairs)
     scores, weights = rng.integers(0, n_scores, n_pairs).astype(float), rng.random(n_pairs) + 0.5
     means, shares, sums = pooled(scores, np.ones(n_pairs, bool), weights)
@@ -94,7 +94,7 @@ def test_both_curves_find_the_truth_behind_the_scores():
     assert found.mean() == pytest.approx(truth.mean(), rel=0.02)
 
 
-def test_hidden_positives_were_among_the_others_while_folds_were_hidden():
+def test_truly_hidden_positives_were_labelled_negative_in_the_folds():
     """Of 100 pairs at a score 10 are the fold's and, at half as many, 5 truly hidden: 5 of 90 once the fold is seen."""
     curve = HiddenCurve(lambda scores: np.where(scores == 6.0, 0.1, 0.9), factor=0.5, scale=2.0)
     np.testing.assert_allclose(curve(np.array([3.0, 4.0])), [5 / 90, 1.0])  # never more than certain
@@ -111,7 +111,7 @@ def test_it_is_calibrated_where_it_was_not_fitted(world):
     np.testing.assert_allclose(found.mean_predicted, found.observed_rate, atol=0.06)
 
 
-def test_it_tells_what_was_held_out_from_what_was_not(world):
+def test_held_out_pairs_have_higher_probabilities(world):
     users, items = unobserved(world)
     truth = world.test.contains(users, items)
     means = {}
@@ -131,7 +131,7 @@ def test_hidden_sets_the_expected_number_of_hidden_positives(world, hidden, curv
 
 @pytest.mark.parametrize("model", ["ease", "neighbours"])
 @pytest.mark.parametrize("folds", [5, 10])
-def test_told_the_ratio_it_is_calibrated_whatever_the_folds(world, model, folds):
+def test_given_the_ratio_it_is_calibrated_for_any_number_of_folds(world, model, folds):
     prior = bn.priors.Learned(item_model=model, folds=folds, hidden=0.25, l2=100.0)
     found = bn.priors.calibration(prior, world.train, share=0.2, bins=5)
     assert found.predicted_rate == pytest.approx(found.base_rate, rel=0.15)
@@ -283,7 +283,7 @@ def test_a_combination_on_the_logit_scale_and_of_probabilities():
 
 
 @pytest.mark.parametrize("wrong", [1.5, -0.5, float("nan")])
-def test_a_part_that_is_no_probability_is_named_as_it_came(world, wrong):
+def test_the_probability_of_a_part_is_checked(world, wrong):
     own = lambda users, items: np.full(np.broadcast_shapes(users.shape, items.shape), wrong)  # noqa: E731
     wrappings = [
         bn.priors.Combined([own, bn.priors.Flat(0.5)]),
@@ -314,7 +314,7 @@ def test_a_scaled_prior_has_other_odds():
     np.testing.assert_allclose(found, np.full((2, 3), 0.75))
 
 
-def test_what_sees_test_labels_says_so_through_any_wrapping(world):
+def test_a_prior_with_a_part_that_uses_test_labels_says_so(world):
     oracle = bn.priors.Oracle(world.test)
     for prior in (bn.priors.Scaled(oracle), bn.priors.Combined([oracle]), bn.priors.Exposure(world.test, base=oracle)):
         assert prior.uses_test_labels
@@ -345,7 +345,7 @@ def test_a_prior_that_follows_training_cannot_be_a_part_of_another(world, inner)
 # ---- calibration
 
 
-def test_calibration_of_a_prior_that_knows_the_rate_and_of_one_that_is_off(world):
+def test_the_calibration_of_a_right_and_of_a_wrong_rate(world):
     train = random_interactions(np.random.default_rng(0), 200, 100, most=0.2)
     rate = 0.2 * len(train) / (200 * 100 - 0.8 * len(train))
     right, wrong = (bn.priors.calibration(bn.priors.Flat(p), train) for p in (rate, 5 * rate))
@@ -422,7 +422,7 @@ def test_impossible_settings_are_refused(make, message):
         make()
 
 
-def test_wrong_things_given_to_priors_are_told(world):
+def test_wrong_types_are_named(world):
     with pytest.raises(InputError, match="rejected must be interactions, got str"):
         bn.priors.Exposure("passed-over.csv")
     with pytest.raises(InputError, match="train must be interactions"):

@@ -1,4 +1,4 @@
-"""BNS with a refreshed F: nearly the exact choice, by a stated rule, and said in the record."""
+"""BNS with a refreshed F: nearly the exact choice, by a stated rule, and recorded."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_fresh_summary_makes_the_exact_choice_nearly_always(trained, pool):
     assert (refreshed != exact).sum() < 0.4 * (dns != exact).sum()
 
 
-def test_a_summary_follows_a_vector_that_grows(trained):
+def test_a_summary_scales_with_the_length_of_the_embedding(trained):
     scorer = trained[1]
     shorter = EmbeddingScorer(scorer.users / 3, scorer.items)
     now, before = (picks(bn.BNS(cdf="refreshed"), *trained, made_on=made_on) for made_on in (scorer, shorter))
@@ -61,7 +61,7 @@ def test_auto_is_exact_for_a_small_catalogue_and_refreshed_for_a_large_one(monke
 
 
 @pytest.mark.parametrize("wrap", [lambda own: own, lambda own: bn.WarmStart(bn.RNS(), own)], ids=["bns", "warm start"])
-def test_the_record_says_which_f_auto_took(monkeypatch, wrap):
+def test_the_record_says_which_cdf_auto_is(monkeypatch, wrap):
     split = bn.split(bn.synthetic(40, 60, seed=1), test=0.2, seed=0)
     for most, named in ((60, "exact"), (59, "refreshed")):
         monkeypatch.setattr(bns, "EXACT_ITEMS", most)
@@ -69,7 +69,7 @@ def test_the_record_says_which_f_auto_took(monkeypatch, wrap):
         assert spec.get("then", spec)["cdf"] == named
 
 
-def test_summaries_are_made_anew_only_where_a_vector_has_moved(trained):
+def test_summaries_are_recomputed_only_where_an_embedding_has_moved(trained):
     train, scorer = trained
     ready = bn.BNS(cdf="refreshed", refresh=bn.samplers.Refresh(moved=0.1)).prepare(train, rng=stream(0, "memory"))
     first = ready.rule(batch_of(train, scorer, stream(0, "draws"))).knots.copy()
@@ -109,7 +109,7 @@ def test_a_wrong_setting_is_refused_with_its_rule(make, words):
         make()
 
 
-def test_a_refresh_that_is_none_is_named():
+def test_a_refresh_of_another_type_is_named():
     with pytest.raises(InputError, match="refresh must be a Refresh"):
         bn.BNS(cdf="refreshed", refresh=0.05)
 

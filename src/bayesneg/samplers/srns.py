@@ -108,6 +108,6 @@ class SRNS(RuleSampler):
         return {"items": state.items, "users": state.past_users, "past": state.past_items, "epochs": state.epochs}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        own = prepared(self.state)
-        own.items[:], own.epochs[:] = state["items"], state["epochs"]
-        own.past_users, own.past_items = state["users"].copy(), state["past"].copy()
+        memory = prepared(self.state)
+        memory.items[:], memory.epochs[:] = state["items"], state["epochs"]
+        memory.past_users, memory.past_items = state["users"].copy(), state["past"].copy()
