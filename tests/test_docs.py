@@ -30,6 +30,8 @@ def blocks(page: str, *languages: str) -> list[re.Match[str]]:
 
 def commands(page: str) -> list[str]:
     """Every ``bayesneg …`` of a page: lines of its shell blocks, and those in the cells of a table."""
+    if page == "CHANGELOG.md":  # names what is gone
+        return []
     shell = "\n".join(found["text"] for found in blocks(page, "sh", "bash", "console")).replace("\\\n", " ")
     cells = re.findall(r"\| `(bayesneg [^`|]+)` \|", (HOME / page).read_text(encoding="utf-8"))
     lines = re.findall(r"^(?:\$ )?(?:\S+=\S+ )*(?:\.venv/bin/)?(bayesneg [^\n]*)$", shell, flags=re.MULTILINE)

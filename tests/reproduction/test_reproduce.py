@@ -51,7 +51,7 @@ def test_a_custom_recipe_gives_every_format(finished):
     page = (finished / "out" / "three.html").read_text()
     assert 'href="#s2"' in page
     assert 'id="s2"' in page
-    assert "Paired tests" in page
+    assert "Pairwise tests" in page
 
 
 def test_a_browser_opens_the_report_without_a_word_of_complaint(finished, tmp_path):
