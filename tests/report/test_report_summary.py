@@ -192,7 +192,7 @@ def test_skipped_examples_and_test_only_items_are_told() -> None:
     skipping = run("RNS", epochs=[{"epoch": 1, "skipped": 3}], data={**DATA, "n_test_only_items": 1})
     told = " ".join(notes([skipping]))
     assert "3 training examples" in told
-    assert "1 item occurs only in the test part" in told
+    assert "1 item occurs only in the test data" in told
     assert notes(three_samplers()) == []
 
 

@@ -17,7 +17,7 @@ from bayesneg.runs.tuning_result import Advice, Evidence, Trial, TuningResult
 
 def trial(number: int, label: str, state: str = "complete", curve: dict[int, float] | None = None, why: str = ""):
     values = {1: 0.1, 2: 0.2 + number / 100} if curve is None else curve
-    return Trial(number, label.lower(), label, label.partition(" ")[0], state, values, 1.0, why)
+    return Trial(number, label.lower(), label, label.partition(" ")[0], state, values, seconds=1.0, why=why)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What a careful reader should know before trusting a comparison."""
+"""Warnings that belong to a comparison."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bayesneg.runs.record import RunRecord, is_number
 
 
 def notes(runs: Sequence[RunRecord]) -> list[str]:
-    """Sentences about one study; empty where there is nothing to beware of."""
+    """Sentences about one study; empty where there is no warning."""
     groups = group(runs)
     return [*_oracles(groups), *_unlike(groups), *_skipped(runs), *_test_only(runs)]
 
@@ -20,7 +20,7 @@ def _oracles(groups: Sequence[RunGroup]) -> Iterator[str]:
     seeing = [member.name for member in groups if member.uses_test_labels]
     if seeing:
         sees = "sees" if len(seeing) == 1 else "see"
-        yield f"{joined(seeing)} {sees} the test labels on purpose, to show a limit: not a fair competitor."
+        yield f"{joined(seeing)} {sees} the test labels on purpose, as an upper bound: no fair competitor."
 
 
 def _unlike(groups: Sequence[RunGroup]) -> Iterator[str]:
@@ -30,7 +30,7 @@ def _unlike(groups: Sequence[RunGroup]) -> Iterator[str]:
         lengths = joined(f"{member.name} {len(member.runs[0].epochs)}" for member in trained)
         yield f"Trained for different numbers of epochs: {lengths}."
     if _differ(groups, lambda run: run.select):
-        yield "Some runs report their last epoch, others the best on validation: compare with care."
+        yield "Some runs report their last epoch, others the best on validation data: compare with care."
     if len({member.seeds for member in groups}) > 1:
         seeds = joined(f"{member.name} {', '.join(map(str, member.seeds))}" for member in groups)
         yield f"The samplers were run with different seeds: {seeds}. Differences use the shared ones."
@@ -38,7 +38,7 @@ def _unlike(groups: Sequence[RunGroup]) -> Iterator[str]:
     for run in (run for member in groups for run in member.runs):
         by_seed.setdefault(run.seed, set()).add(run.data.get("fingerprint"))
     if any(len(fingerprints) > 1 for fingerprints in by_seed.values()):
-        yield "Runs of the same seed were judged on different data, so their differences are not shown."
+        yield "Runs of the same seed were evaluated on different data, so their differences are not shown."
 
 
 def _differ(groups: Sequence[RunGroup], of: Callable[[RunRecord], object]) -> bool:
@@ -48,10 +48,7 @@ def _differ(groups: Sequence[RunGroup], of: Callable[[RunRecord], object]) -> bo
 def _skipped(runs: Sequence[RunRecord]) -> Iterator[str]:
     skipped = sum(int(n) for run in runs for n in run.at_epochs("skipped").values())
     if skipped:
-        yield (
-            f"{counted(skipped, 'training example')} (over all epochs and runs) had no negative to sample, "
-            "or the sampler kept them out, and taught nothing."
-        )
+        yield (f"{counted(skipped, 'training example')} (over all epochs and runs) had no negative and were skipped.")
 
 
 def _test_only(runs: Sequence[RunRecord]) -> Iterator[str]:
@@ -59,7 +56,7 @@ def _test_only(runs: Sequence[RunRecord]) -> Iterator[str]:
         n = max((_count(run.data.get(f"n_test_only_{noun}s")) for run in runs), default=0)
         if n:
             occur = "occurs" if n == 1 else "occur"
-            yield f"{counted(n, noun)} {occur} only in the test part: nothing could be learned about them."
+            yield f"{counted(n, noun)} {occur} only in the test data, so nothing was learned about them."
 
 
 def _count(value: Any) -> int:

@@ -17,7 +17,7 @@ from bayesneg.runs.record import RunRecord, is_number
 
 @dataclass(frozen=True)
 class RunGroup:
-    """The runs of one sampler, one per seed; ``name`` tells it apart from every other group of the study."""
+    """The runs of one sampler, one per seed; ``name`` is unique in the study."""
 
     name: str
     runs: tuple[RunRecord, ...]

@@ -17,8 +17,6 @@ from bayesneg.report.names import NOTHING, counted, metric_name, number, signed
 from bayesneg.report.pages import Drawing, Section, Table, TableCell
 from bayesneg.runs.tuning_result import Advice, Evidence, Trial, TuningResult
 
-STATES = {"complete": "complete", "pruned": "pruned", "failed": "failed"}
-
 
 def tuning_sections(tuning: TuningResult) -> list[Section]:
     """The sections that come before the final comparison: ``first`` of :func:`bayesneg.write_report`.
@@ -71,7 +69,7 @@ def _trials(trials: Sequence[Trial], name: str) -> Table:
             TableCell(f"{trial.number}. {trial.label}", f"{trial.number:06d}"),
             TableCell(number(trial.value, 4), "" if trial.value is None else repr(trial.value)),
             TableCell(str(len(trial.curve)), str(len(trial.curve))),
-            TableCell(STATES[trial.state] + (f": {trial.why}" if trial.why else ""), trial.state),
+            TableCell(trial.state + (f": {trial.why}" if trial.why else ""), trial.state),
         ]
         for trial in trials
     ]

@@ -48,7 +48,7 @@ RECORDS: Final = "records.jsonl"
 
 @dataclass(frozen=True)
 class Result:
-    """What a reproduction left behind."""
+    """What :func:`reproduce` returns."""
 
     studies: list[PaperStudy]
     files: list[Path]
@@ -57,7 +57,7 @@ class Result:
 
 
 def recipe_of(name: str) -> Recipe:
-    """The recipe of a table or figure, or of a custom TOML file."""
+    """The recipe of a table or figure of the paper, or the one in a custom TOML file."""
     if _is_custom(name):
         recipe = Recipe.read(Path(name))
         _check_published(recipe, name)
@@ -82,13 +82,13 @@ def _check_published(recipe: Recipe, name: str) -> None:
 
 
 def _files_of(name: str) -> str:
-    """What its files are called: a custom recipe never takes the name of one of the paper's."""
+    """The stem of its files: a custom recipe never takes the name of one of the paper's."""
     stem = Path(name).stem
     return f"custom-{stem}" if _is_custom(name) and stem.lower() in NAMES else stem
 
 
 def available(recipe: Recipe, source: Source, *, asked: Sequence[str] = ()) -> tuple[Recipe, list[str]]:
-    """The recipe without what this machine has not, and why; what was asked for by name must be there."""
+    """The recipe without what this machine lacks, and why; what was asked for by name must be there."""
     left_out, missing = [], set()
     for model in recipe.models:
         try:
@@ -131,10 +131,24 @@ def reproduce(
     resume: bool = True,
     progress: bool = True,
 ) -> Result:
-    """Run what a table or figure is made of, and write it to ``out``.
+    """Run the experiment behind a table or figure of the paper, and write its files.
 
-    ``name`` is a table or figure of the paper, or a TOML file of one's own; the options narrow its recipe. Records of
-    finished cells are kept in ``out`` and used again unless ``resume`` is off.
+    Args:
+        name: a table or figure of the paper, such as ``"table2"``, or a custom TOML recipe.
+        source: where datasets are read from.
+        out: the folder for the records and for the files made from them.
+        datasets: only these datasets of the recipe; all unless given.
+        models: only these models of the recipe.
+        samplers: only these rows of the recipe, by label.
+        views: only these views: the last epoch, or the best on validation data.
+        seeds: the number of runs per sampler, instead of the recipe's.
+        epochs: the number of training epochs, instead of the recipe's.
+        jobs: the number of processes.
+        resume: whether to reuse the finished cells in ``out``.
+        progress: whether to show a progress bar.
+
+    Returns:
+        The studies, the files written, what could not run on this machine, and what failed.
     """
     if name in THEORY:
         if any((datasets, models, samplers, views, seeds, epochs)):
@@ -174,15 +188,15 @@ def write(name: str, recipe: Recipe, found: Sequence[PaperStudy], out: Path) -> 
 
 
 def _figures(name: str, found: Sequence[PaperStudy]) -> list[str]:
-    """The figure's name, with what tells studies apart where there are several; files may share their stem."""
+    """One stem per study: the figure's name, with dataset, model and view where there are several studies."""
     if len(found) == 1:
         return [name]
-    called: list[str] = []
+    stems: list[str] = []
     for study in found:
-        own = f"{name}-{Path(study.dataset).stem}-{study.model}-{study.view}"
-        others = (f"{own}-{number}" for number in count(2))
-        called.append(next(each for each in chain([own], others) if each not in called))
-    return called
+        stem = f"{name}-{Path(study.dataset).stem}-{study.model}-{study.view}"
+        others = (f"{stem}-{number}" for number in count(2))
+        stems.append(next(each for each in chain([stem], others) if each not in stems))
+    return stems
 
 
 def draw_figure(

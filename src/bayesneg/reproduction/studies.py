@@ -33,7 +33,7 @@ DATASETS: Final = {
 
 @dataclass(frozen=True)
 class PublishedComparison:
-    """A mean over seeds beside the published number, which may be missing (nan)."""
+    """A mean over seeds and the published number, which may be missing (nan)."""
 
     here: Estimate
     paper: float = math.nan

@@ -13,43 +13,51 @@ from bayesneg.report.pages import Drawing
 from bayesneg.report.runs import RunGroup
 
 CURVES = {  # key → name of the figure, caption
-    "fn": ("False negatives over epochs", "Of all picks of an epoch, the share that the user likes. Lower is cleaner."),
-    "inf": ("INF over epochs", "Mean gradient magnitude by held-out labels, below zero for false negatives."),
-    "hardness": ("Hardness over epochs", "Mean place of the picks in the user's list; 1 is the highest score."),
-    "ece": ("Calibration error over epochs", "Expected calibration error of unbias on the picks. Lower is better."),
+    "fn": (
+        "False negatives over epochs",
+        "The share of an epoch's picks that are positives. Lower is better.",
+    ),
+    "inf": ("INF over epochs", "Mean gradient magnitude, counted as negative for held-out positives."),
+    "hardness": ("Hardness over epochs", "Mean normalized rank of the picks; 1 is the highest score."),
+    "ece": (
+        "Calibration error over epochs",
+        "Of the posterior on the picks. Lower is better.",
+    ),
 }
 
 
 def across(found: Sequence[AuditedSplit]) -> Drawing:
     """False negatives against what is hidden."""
     ends = listed((member.marked_name, measured(member, "fn").mean) for member in found[-1].groups)
-    caption = "Dotted: what uniform picks are expected to have."
+    caption = "Dotted: the expectation of uniform sampling."
     drawn = plots.across(found, prefix="across")
     return drawing(drawn, "across", "False negatives against what is hidden", caption, ends)
 
 
 def of_picks(study: AuditedSplit, prefix: str) -> Iterator[Drawing]:
-    """Three curves over the epochs, the place in the list, and the popularity."""
+    """Three curves over epochs, the ranks, and the popularity of the picks."""
     for key, expected in (("fn", "fn_uniform"), ("inf", None), ("hardness", None)):
         yield from _curve(study.groups, key, prefix, expected)
-    slug = f"{prefix}-standing"
+    slug = f"{prefix}-ranks"
     ends = listed((member.marked_name, measured(member, "hardness").mean) for member in study.groups)
-    caption = "Probes of the last five epochs. Dotted: uniform picks."
-    yield drawing(plots.standing(study.groups, prefix=slug), slug, "Ranks of the picks", caption, ends)
+    caption = "Probes of the last five epochs. Dotted: uniform sampling."
+    yield drawing(plots.ranks(study.groups, prefix=slug), slug, "Ranks of the picks", caption, ends)
     slug = f"{prefix}-cohorts"
     ends = listed((member.marked_name, measured(member, "head").mean) for member in study.groups)
-    caption = "Head, middle and tail have about a third of the training interactions each. Numbers read out: the head."
+    caption = (
+        "Head, middle and tail have about a third of the training interactions each. The description lists the head."
+    )
     yield drawing(plots.cohorts(study.groups, prefix=slug), slug, "Popularity of the picks", caption, ends)
 
 
 def of_beliefs(study: AuditedSplit, prefix: str) -> Iterator[Drawing]:
-    """How far unbias can be trusted, on the picks and on uniform candidates, and over the epochs."""
-    titles = {"picked": "Reliability on the picks", "candidates": "Reliability on uniform candidates"}
+    """Calibration of the posterior, on the picks and on uniform candidates, and over epochs."""
+    titles = {"picked": "Reliability diagram, picks", "candidates": "Reliability diagram, uniform candidates"}
     for population, key in RELIABILITY.items():
         slug = f"{prefix}-{population}"
         which = "ece" if population == "picked" else "candidates_ece"
         ends = listed((f"error of {member.marked_name}", measured(member, which).mean) for member in study.believers)
-        caption = "Above the dotted line: more false negatives than believed. The last five epochs; both axes are log."
+        caption = "Above the dotted line: more false negatives than predicted. The last five epochs, log scales."
         drawn = plots.reliability(study.groups, key, prefix=slug)  # all, so that each keeps its colour
         yield drawing(drawn, slug, titles[population], caption, ends)
     yield from _curve(study.groups, "ece", prefix, None)

@@ -1,4 +1,4 @@
-"""The figures of an audit: across splits, by rank, by popularity cohort, and the reliability diagram."""
+"""The figures of an audit: across splits, ranks, popularity cohorts, and reliability diagrams."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def across(found: Sequence[AuditedSplit], *, prefix: str) -> str:
     return svg(draw, prefix, height=4.0)
 
 
-def standing(groups: Sequence[RunGroup], *, prefix: str) -> str:
-    """The ranks of the picks, in tenths of the user's score list."""
+def ranks(groups: Sequence[RunGroup], *, prefix: str) -> str:
+    """The normalized ranks of the picks, by tenths."""
 
     def draw(axes: Axes) -> None:
         labels = []
@@ -60,7 +60,7 @@ def standing(groups: Sequence[RunGroup], *, prefix: str) -> str:
         axes.axhline(0.1, color=GREY, linestyle=":", linewidth=1.2)
         axes.set_xlim(0, 1)
         axes.set_ylim(bottom=0)
-        axes.set_xlabel("place in the list: share of unobserved items below")
+        axes.set_xlabel("normalized rank: share of unobserved items that score lower")
         axes.set_ylabel("share of picks")
         label_ends(axes, labels)
 
@@ -92,7 +92,7 @@ def cohorts(groups: Sequence[RunGroup], *, prefix: str) -> str:
 
 
 def reliability(groups: Sequence[RunGroup], key: str, *, prefix: str) -> str:
-    """What was called a false negative with some probability, and how much of it was one; both on a log scale."""
+    """Reliability diagram: predicted probability of a false negative against the observed rate, on log scales."""
 
     def draw(axes: Axes) -> None:
         axes.set_xscale("log")
@@ -113,8 +113,8 @@ def reliability(groups: Sequence[RunGroup], key: str, *, prefix: str) -> str:
         axes.plot([FLOOR, 1], [FLOOR, 1], color=GREY, linestyle=":", linewidth=1.4)
         for axis in (axes.xaxis, axes.yaxis):
             plain_log_labels(axis)
-        axes.set_xlabel("called a false negative with probability (1 − unbias)")
-        axes.set_ylabel("share that was one")
+        axes.set_xlabel("predicted probability of a false negative (1 − unbias)")
+        axes.set_ylabel("observed rate of false negatives")
         label_ends(axes, labels)
 
     return svg(draw, prefix, height=3.8)

@@ -1,4 +1,4 @@
-"""What an audit found, as numbers for a table: from records alone, the same for the terminal and every page."""
+"""The findings of an audit as numbers, from records alone: the same for the terminal and every page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bayesneg.report.names import joined
 from bayesneg.report.runs import RunGroup, group, studies
 from bayesneg.runs.record import RunRecord, is_number
 
-ONE_SEED: Final = "One seed has no interval: more (--seeds) would tell chance apart."
+ONE_SEED: Final = "One seed has no interval; more seeds (--seeds) would show the variance."
 NOTICED: Final = 0.05  # of the share that was asked for, or of the users
 TAIL: Final = 5  # epochs, the last ones, whose probes are pooled where one epoch has too few
 PICKS: Final = {
@@ -30,38 +30,38 @@ PICKS: Final = {
     "skipped_share": "Skipped",
 }
 BELIEF: Final = {
-    "mean_predicted": "Called true",
-    "observed_rate": "Were true",
+    "mean_predicted": "Mean predicted",
+    "observed_rate": "Observed rate",
     "ece": "ECE",
-    "brier": "Brier",
+    "brier": "Brier score",
     "brier_constant": "Brier, constant",
 }
 MEANINGS: Final = {
-    "False negatives": "Of all items picked in the last epoch, the share that the user likes.",
+    "False negatives": "The share of the last epoch's picks that are positives of the user.",
     "TNR and INF": (
-        "The paper's measures, by the held-out labels: the share of picks that are no held-out positive, and the mean "
-        "gradient magnitude, counted below zero for a false negative."
+        "The paper's measures, by the held-out labels: the share of picks that are no held-out positives, and the "
+        "mean gradient magnitude, counted as negative for false negatives."
     ),
     "Hardness": (
-        "The share of the user's other unobserved items that score below the pick, by the model as it was when the "
-        "pick was made. Uniform picks have 0.5."
+        "The normalized rank of the pick: the share of the user's other unobserved items that score lower, by the "
+        "model at the time of the pick. Uniform sampling has 0.5."
     ),
     "Head, middle, tail": (
-        "Shares of the picks. The catalogue by falling popularity, cut so that each part has about a third of the "
-        "training interactions; items that nobody chose are tail."
+        "Shares of the picks by popularity. Items are sorted by popularity and cut so that each part has about a "
+        "third of the training interactions; items without interactions are tail."
     ),
-    "Skipped": "The share of training examples without any negative to pick, or kept out of training.",
-    "Called true, were true": (
-        "The mean unbias of the sampler's picks, its posterior of a true negative, and the share of them that "
-        "were one. A calibrated sampler has the same number twice."
+    "Skipped": "The share of training examples without a negative.",
+    "Mean predicted, observed rate": (
+        "The mean posterior probability (unbias) that a pick is a true negative, and the share of picks that are "
+        "one. They are equal for a calibrated sampler."
     ),
     "ECE": (
-        "Expected calibration error: picks are sorted into bins by unbias; the mean gap between what a bin was called "
-        "and what it was."
+        "Expected calibration error: the mean absolute difference between predicted probability and observed rate "
+        "over bins of the posterior."
     ),
-    "Brier": (
-        "The mean squared gap between unbias and what was so. A constant that knew the mean would have the second "
-        "number: a higher first one says that unbias is worse than no belief at all."
+    "Brier score": (
+        "The mean squared error of the posterior. A constant prediction of the base rate has the second number: a "
+        "higher first one says that the posterior is worse than no posterior."
     ),
 }
 
@@ -88,7 +88,7 @@ class AuditedSplit:
 
     @property
     def believers(self) -> list[RunGroup]:
-        """The samplers that say how sure they are."""
+        """The samplers that have a posterior."""
         return [member for member in self.groups if is_number(measured(member, "mean_predicted").mean)]
 
 
@@ -109,14 +109,14 @@ def measured(member: RunGroup, key: str) -> Estimate:
 
 
 def audit_finding(study: AuditedSplit) -> str:
-    """One sentence: who picks the fewest false negatives, who the most, and which differences are not significant."""
+    """One sentence: who picks the fewest false negatives, who the most, and who is not distinguishable from them."""
     picked = [member for member in study.groups if is_number(measured(member, "fn").mean)]
     fair = {member.name: measured(member, "fn") for member in picked if not member.uses_test_labels}
     ordered = sorted(fair, key=lambda name: (fair[name].mean, name))
     if not picked:
-        return "Nothing was picked."
+        return "No negative was sampled."
     if not fair:
-        return "Only samplers that see the test labels picked anything, so none is a fair result."
+        return "Only samplers that see the test labels sampled negatives, so none is a fair result."
     known, least = ("", "") if study.truth_known else ("known ", "at least ")
     best, worst = ordered[0], ordered[-1]
     low, high = fair[best].mean, fair[worst].mean
@@ -143,7 +143,7 @@ def _alike(one: Estimate, other: Estimate) -> bool:
 
 
 def calibration_finding(study: AuditedSplit) -> str:
-    """Whose belief in their picks is worth something, by the Brier score; empty where none has a belief."""
+    """Whose posterior has a lower Brier score than a constant; empty where no sampler has a posterior."""
     if not study.believers:
         return ""
     verdicts: dict[str, list[str]] = {"better than": [], "not distinguishable from": [], "worse than": []}
@@ -151,11 +151,11 @@ def calibration_finding(study: AuditedSplit) -> str:
         gap = estimate(run.last("brier") - run.last("brier_constant") for run in member.runs)
         low, high = (gap.low, gap.high) if gap.has_interval else (gap.mean, gap.mean)
         verdict = "better than" if high < 0 else "worse than" if low > 0 else "not distinguishable from"
-        called, were = (measured(member, key).mean for key in ("mean_predicted", "observed_rate"))
-        verdicts[verdict].append(f"{member.marked_name} (called {called:.1%}, were {were:.1%})")
+        predicted, observed = (measured(member, key).mean for key in ("mean_predicted", "observed_rate"))
+        verdicts[verdict].append(f"{member.marked_name} (predicted {predicted:.1%}, observed {observed:.1%})")
     told = [f"{verdict} a constant: {joined(names)}" for verdict, names in verdicts.items() if names]
     seeds = f" {ONE_SEED}" if len(study.believers[0].runs) == 1 else ""
-    return f"What samplers believe of their picks, by the Brier score, is {'; '.join(told)}.{seeds}"
+    return f"By the Brier score on the picks, the posterior is {'; '.join(told)}.{seeds}"
 
 
 def caution(study: AuditedSplit) -> str:
@@ -163,8 +163,8 @@ def caution(study: AuditedSplit) -> str:
     if study.truth_known:
         return ""
     return (
-        "The truth about this data is unknown: of all false negatives only the held-out positives are known. Shares of "
-        "false negatives are lower bounds, and beliefs are judged as if every other item were a true negative."
+        "The ground truth of this data is unknown: only held-out positives are known false negatives. Rates of false "
+        "negatives are lower bounds, and calibration counts every other item as a true negative."
     )
 
 

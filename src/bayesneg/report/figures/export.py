@@ -36,7 +36,17 @@ _SETTINGS: Final[dict[Any, Any]] = {
 def export(
     draw: Callable[[Figure], None], stem: Path, *, height: float, kinds: Sequence[str] = tuple(FORMATS)
 ) -> list[Path]:
-    """Write ``stem``.svg, .pdf and .png, as wide as a column; the same drawing gives the same bytes."""
+    """Write a figure for print: ``stem``.svg, .pdf and .png, as wide as a column.
+
+    Args:
+        draw: draws into the figure it is given.
+        stem: the path of the files without their ending.
+        height: in inches.
+        kinds: which formats to write.
+
+    Returns:
+        The files written; the same drawing gives the same bytes.
+    """
     with matplotlib.rc_context(_SETTINGS):
         figure = Figure(figsize=(COLUMN, height), layout="constrained")
         draw(figure)
