@@ -213,7 +213,7 @@ def test_compiled_and_torch_choices_train_the_same_factors(monkeypatch, name, nu
 
 
 def test_aobpr_by_factor_picks_the_same_until_its_lists_are_sorted_again(monkeypatch):
-    """Compiled code sorts anew at a choice, torch before a batch; until then both read the first lists."""
+    """Compiled code sorts again at a choice, torch before a batch; until then both read the first lists."""
     train = random_interactions(np.random.default_rng(5), 12, 30, most=0.5)
     assert len(train) < int(30 * np.log(30))  # fewer choices than until the second sorting
     model = bn.TorchMF(dim=4, batch_size=16, learning_rate=0.05, device="cpu")
