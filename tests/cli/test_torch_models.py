@@ -53,7 +53,7 @@ def test_without_torch_everything_else_works(ratings):
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--device", "cuda"], "model mf takes no device"),
+        (["--device", "cuda"], "model mf runs on the CPU only"),
         (["--device", "gpu"], "--device must be auto, cpu or cuda, got 'gpu'"),
         (["--model", "lightgcn", "--device", "cpu", "--set", "device=cpu"], "given twice"),
         (["--model", "lightgcn", "--set", "device=tpu"], "device=tpu"),

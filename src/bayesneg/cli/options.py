@@ -272,7 +272,7 @@ def contenders(
     from bayesneg.config.specs import build_model, parse_samplers, sort_settings, with_device
 
     if model in BASELINES:
-        raise InputError(f"model {model} samples no negatives; give it to compare with --baselines {model}")
+        raise InputError(f"model {model} samples no negatives; compare shows it with --baselines {model}")
     for_model, specs = sort_settings(settings or (), model, parse_samplers(samplers))
     labels = [spec.label for spec in specs]
     if twice := {label for label in labels if labels.count(label) > 1}:
