@@ -185,7 +185,8 @@ def test_one_sentence_tells_quality_and_false_negatives() -> None:
 def test_an_oracle_a_single_sampler_and_held_out_labels_are_told_as_they_are() -> None:
     oracle = picking("ORACLE", [0.6, 0.6], 0.0, uses_test_labels=True)
     assert false_negative_finding([*picking("RNS", [0.4], 0.1), *oracle], KEY) == ""
-    assert "known false negatives" in false_negative_finding(three_samplers(), KEY)
+    alike = false_negative_finding(three_samplers(), KEY)
+    assert alike.startswith("The samplers' rates of known false negatives are not distinguishable: 4.7% to 4.7%")
 
 
 def test_skipped_examples_and_test_only_items_are_told() -> None:

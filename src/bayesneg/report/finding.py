@@ -66,6 +66,9 @@ def false_negative_finding(runs: Sequence[RunRecord], key: str | None) -> str:
     best, cleanest, dirtiest = ranked[0], clean[0], clean[-1]
     if rates[cleanest].mean == rates[dirtiest].mean:
         parts = [f"All samplers pick equally many {noun}, {_rate(rates[cleanest])} of their picks"]
+    elif rates[cleanest].has_interval and rates[cleanest].high >= rates[dirtiest].low:
+        span = f"{percent(rates[cleanest].mean)} to {percent(rates[dirtiest].mean)}"
+        parts = [f"The samplers' rates of {noun} are not distinguishable: {span} of their picks"]
     elif best == cleanest:
         parts = [
             f"{best} has the highest {metric_name(key)} of the samplers and also picks the fewest {noun}, "
