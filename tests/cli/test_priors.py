@@ -79,7 +79,7 @@ def test_the_calibration_of_a_custom_prior(bayesneg, ratings):
         (("--priors", "lerned"), "'lerned' is not a prior"),
         (("--priors", ","), "no prior is named"),
         (("--priors", "rate:strenght=2"), "did you mean strength"),
-        (("--priors", "learned:prior=rate"), "the prior stands before the colon; drop prior=rate"),
+        (("--priors", "learned:prior=rate"), "the prior is named before the colon; drop prior=rate"),
         (("--priors", "rate,flat,rate"), "--priors has rate twice"),
         (("--priors", "learned,oracle"), "Oracle uses test labels"),
         (("--share", 0), "share must be a number above 0"),

@@ -73,7 +73,7 @@ def test_users_and_items_that_occur_only_in_test_are_counted(bayesneg, place):
     facts = bayesneg(*given, "--json").json["data"]
     assert (facts["n_test_only_users"], facts["n_test_only_items"]) == (1, 1)
     said = bayesneg(*given).err
-    assert "1 user occurs only in test" in said
+    assert "1 user occurs only in the test part" in said
     assert "1 item occurs only in test" in said
 
 
@@ -151,7 +151,7 @@ def test_a_comparison_with_baselines_is_resumed(bayesneg, ratings):
     [
         (("train", "--model", "ease", "--sampler", "rns"), "model ease samples no negatives; drop --sampler"),
         (("train", "--model", "ease", "--set", "candidates=3"), "'candidates' is not a setting of ease"),
-        (("compare", "--model", "ease"), "give it to compare with --baselines ease"),
+        (("compare", "--model", "ease"), "compare shows it with --baselines ease"),
         (("compare", "--baselines", "mf"), "'mf' is not a baseline"),
         (("compare", "--baselines", "ease,ease"), "--baselines has EASE twice"),
         (("compare", "--baselines", "ease:l2=no"), "l2=no"),
