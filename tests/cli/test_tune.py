@@ -72,7 +72,7 @@ def test_tables_and_advice_go_to_stderr_and_the_report_has_the_search(bayesneg, 
     assert "Use " in done.err
     assert "  bayesneg train " in done.err
     page = (ratings.parent / "report.html").read_text()
-    for heading in ("What to use", "The search on validation data", "Comparison"):
+    for heading in ("Recommendation", "The search on validation data", "Comparison"):
         assert f"<h2>{heading}</h2>" in page
     assert {path.name for path in ratings.parent.iterdir()} == {"ratings.csv", "report.html"}
 
