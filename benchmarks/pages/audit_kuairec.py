@@ -51,9 +51,8 @@ def document(found: Sequence[AuditedSplit]) -> str:
         _about(found),
         "\n".join(f"- {study.name}: {audit_finding(study)}" for study in found),
         f"- {_calibration(middle)}",
-        "Share of false negatives among the sampled negatives:",
-        _false_negatives(found),
         "![Share of false negatives by sampler and hidden share](images/audit/across.svg)",
+        folded("Share of false negatives among the sampled negatives, all samplers", _false_negatives(found)),
         folded(
             f"Reliability diagram and calibration of unbias, {middle.name}",
             "![Reliability diagram](images/audit/reliability.svg)",
@@ -69,14 +68,18 @@ def document(found: Sequence[AuditedSplit]) -> str:
 def _about(found: Sequence[AuditedSplit]) -> str:
     run = found[0].runs[0]
     n_seeds = sorted({len(member.runs) for study in found for member in study.groups})
+    facts = [study.runs[0].data for study in found]
+    *ratios, last = (f"{data['n_test'] / data['n_train']:.2f}" for data in facts)
     return (
-        f"The small matrix of KuaiRec is fully observed: {run.data['n_users']:,} users, {run.data['n_items']:,} videos, "
-        "and for every pair it is known whether the user likes it (watch ratio above 2). A share of each user's "
-        "positives is hidden from training; these are all false negatives, so every rate is the true one. The rate and "
-        "the learned prior assume one hidden positive for four observed ones; rows marked *told* are given the true "
-        f"ratio and nothing else from the hidden labels. {run.model}, epoch {run.epochs[-1]['epoch']}, "
-        f"{' or '.join(map(str, n_seeds))} seeds, ± half of the 95% interval over seeds. Runs of learned priors predate "
-        "a fix of the topmost pool of their calibration curve."
+        f"In the small matrix of KuaiRec ({run.data['n_users']:,} users, {run.data['n_items']:,} videos) nearly every "
+        "pair was observed, so it is known whether the user likes the video (watch ratio above 2). A share of each "
+        "user's positives is hidden from training; these are all false negatives, so every rate is the true one. The "
+        "hidden-to-observed ratios of the three splits are "
+        f"{', '.join(ratios)} and {last}. The rate and the learned prior assume 0.25; rows marked *with the true hidden "
+        "ratio* are given the ratio of the split and nothing else from the hidden labels. The data has no user columns, "
+        "so there are no group priors, and exposure is not recorded, so there is no exposure prior. "
+        f"{run.model}, epoch {run.epochs[-1]['epoch']}, {' or '.join(map(str, n_seeds))} seeds, ± half of the 95% "
+        "interval over seeds. Runs of learned priors predate a fix of the top bin of the isotonic calibration curve."
     )
 
 

@@ -59,12 +59,11 @@ def page(found: Sequence[DatasetStudy]) -> str:
         "and epoch are chosen on validation splits that hold no test labels; the test part chooses nothing. Earlier choices whose final runs "
         "exist stay in the tables as *chosen before*; no interval is corrected for them.",
         *overview(found),
-        "**LightGCN on Gowalla and Yelp2018 was not trained by its published recipe** (learning rate, decay and penalty "
-        "differ), so its rows below say nothing about LightGCN or about BNS with it. They are superseded by a later "
-        "study and are not compared with EASE here.",
-        "Final runs of MovieLens-100K with MF were repeated after a fix of the topmost pool of the learned prior's "
-        "calibration curve; the other runs of learned priors predate it. Model settings are changes of `MF.paper()` and "
-        "`LightGCN.paper()`; `ensemble_size` models are trained side by side and score by their mean "
+        "LightGCN on Gowalla and Yelp2018 was tuned with other settings than its published recipe and has no final runs; "
+        "the sections below hold baselines only.",
+        "Final runs of MovieLens-100K with MF were repeated after a fix of the top bin of the isotonic calibration curve "
+        "of the learned prior; the other runs of learned priors predate it. Model settings are changes of `MF.paper()` and "
+        "`LightGCN.paper()`; `ensemble_size` models are trained together and score by their mean "
         "([models.md](models.md)).",
         "Everything that was tried on validation is in [tables/beyond-search.csv](tables/beyond-search.csv). "
         f"`python -m benchmarks.studies.beyond` runs the study. {MADE}",
@@ -107,27 +106,27 @@ def title(study: DatasetStudy) -> str:
 
 def sections(study: DatasetStudy) -> list[str]:
     space = study.space
-    settings = "every setting" if len(space.settings) > 1 else "the one setting tried"
-    tenths = f"{settings} on {_tenths(space.n_first)}"
+    settings = "All settings" if len(space.settings) > 1 else "One setting"
+    splits = f"{settings} on {_splits(space.n_first)}"
     if space.n_all > space.n_first:
-        tenths += f", the best four, and EASE, on {_tenths(space.n_all)}"
+        splits += f"; the best four and EASE on {space.n_all}"
     try:
         setting, epoch, l2 = chosen(study.found, space)
         tried_l2 = [one["l2"] for one in space.ease]
         ends = {min(tried_l2): ", the lowest tried", max(tried_l2): ", the highest tried"}
         last = ", the last of the search" if epoch == space.epochs else ""
         said = (
-            f"Chosen on validation, {tenths}: {text_of(setting)}; epoch {epoch}{last}; "
-            f"EASE with l2 = {l2:g}{ends.get(l2, '')}. {plan_of(*_of(study)).why}"
+            f"Selected on validation: {text_of(setting)}; epoch {epoch}{last}; EASE with l2 = {l2:g}{ends.get(l2, '')}. "
+            f"{splits}. {plan_of(*_of(study)).why}"
         ).rstrip()
     except UnsettledError as reason:
-        said = f"Nothing is chosen yet, {reason}."
+        said = f"Nothing is selected yet, {reason}."
     others = (final_runs, other_test_parts, more_candidates, less_data)
     return [said, *(text for section in others for text in section(study))]
 
 
-def _tenths(n: int) -> str:
-    return "one random tenth of the training part" if n == 1 else f"{n} random tenths"
+def _splits(n: int) -> str:
+    return "one random 10% validation split" if n == 1 else f"{n} random 10% validation splits"
 
 
 def final_runs(study: DatasetStudy) -> list[str]:
@@ -139,7 +138,7 @@ def final_runs(study: DatasetStudy) -> list[str]:
             rows.setdefault(_name(entry), []).append(entry.record)
     rows = {label: records for label, records in rows.items() if records}
     if not rows:
-        return ["The final runs are not there yet: `python -m benchmarks.studies.beyond final`."]
+        return ["There are no final runs on the test split."]
     own = rows.pop(final(*_of(study), study.choice)[0].label, []) if study.choice else []
     ordered = sorted(rows.items(), key=lambda row: -_mean(row[1]))
     head = ["", "seeds", "epochs", *map(short, SHOWN)]
@@ -149,7 +148,7 @@ def final_runs(study: DatasetStudy) -> list[str]:
     ]
     parts = ["**Final runs**", table(head, lines)]
     if study.choice is None or not own:
-        return [*parts, "The final runs of the choice are not there yet: `python -m benchmarks.studies.beyond final`."]
+        return [*parts, "The selected setting has not been run on the test split."]
     same = (SAME_MODEL, RANDOM_SAME_MODEL)
     beside: dict[str, list[RunRecord]] = {label: rows[label] for label in same if label in rows}
     if study.als:
@@ -222,22 +221,21 @@ def against_paper(own: Sequence[RunRecord], study: DatasetStudy) -> list[str]:
 
 
 def other_test_parts(study: DatasetStudy) -> list[str]:
-    """With every pair of the dataset tested once in each deal."""
+    """Cross-validation: every pair of the dataset is tested once in each repetition."""
     deals = study.deals()
     if study.choice is None or not deals:
         return []
-    lines = [[f"deal {place}", *_over_parts(parts)] for place, parts in deals.items()]
+    lines = [[f"repetition {place}", *_over_parts(parts)] for place, parts in deals.items()]
     every = list(chain(*deals.values()))
     if len(lines) > 1:
         lines.append([f"all {len(lines)}", *_over_parts(every)])
-    head = ["pairs", "BNS, learned prior", f"EASE, l2 = {study.choice.l2:g}", "difference, over users", "against EASE"]
+    head = ["", "BNS, learned prior", f"EASE, l2 = {study.choice.l2:g}", "difference, over users", "against EASE"]
     return [
         "**Other test parts**",
-        f"All pairs of the dataset dealt into {FOLDS} parts, user by user, each tested once after training on the "
-        f"others; {len(every[0][0])} seeds. NDCG@20, the mean over the parts, of the setting, the epoch and the l2 "
-        "that were chosen above, where most of the pairs tested here were in training or validation: this tells how "
-        "much of the difference is that one test part's, and chooses nothing. It is not blind, and leans towards "
-        f"BNS: that was the best of {len(study.space.settings)} settings there, EASE of "
+        f"{FOLDS}-fold cross-validation within users, {len(every[0][0])} seeds: the mean NDCG@20 over the folds of the "
+        "setting, epoch and l2 selected above. Most of the pairs tested here were in the training or validation data of "
+        "that selection. This shows how much of the difference is due to the one test split; it selects nothing. It is "
+        f"not blind and favours BNS, which was the best of {len(study.space.settings)} settings there, EASE of "
         f"{len(study.space.ease)} values of l2.",
         table(head, lines),
     ]
@@ -257,14 +255,14 @@ def more_candidates(study: DatasetStudy) -> list[str]:
     counts = sorted({len(records) for own in found.values() for records in own.values()})
     return [
         "**More candidates**",
-        f"NDCG@20 of {told_of(study)}, and of the paper's prior and likelihood with the same λ and the same model; "
+        f"NDCG@20 of {trained_with(study)}, and of the paper's prior and likelihood with the same λ and the same model; "
         f"{' or '.join(map(str, counts))} seeds.",
         table(["", *(f"m = {m}" for m in CURVE)], lines),
         f"![NDCG@20 against the number of candidates, for both priors](images/beyond/{study.name}.svg)",
     ]
 
 
-def told_of(study: DatasetStudy) -> str:
+def trained_with(study: DatasetStudy) -> str:
     """What the curve and the sizes were trained with."""
     plan = plan_of(*_of(study))
     if plan.studied is None:
@@ -295,7 +293,7 @@ def less_data(study: DatasetStudy) -> list[str]:
     head = ["training part", "pairs", "BNS, learned prior", "EASE, best l2 on test", "difference, over users", ""]
     return [
         "**Less data**",
-        f"NDCG@20 on the whole test part of {told_of(study)}, after training on a random share of the training part, "
+        f"NDCG@20 on the whole test part of {trained_with(study)}, after training on a random share of the training part, "
         f"{n_seeds} seeds; the rest of it is not recommended either. Only EASE is fitted to the size: it has the l2 "
         "that is best on the test labels of each row.",
         table(head, lines),

@@ -10,6 +10,7 @@ from bayesneg.evaluation.score_densities import DENSITIES
 from bayesneg.reproduction.published import MAIN
 from bayesneg.reproduction.studies import Line, PaperStudy
 
+_ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 AT_BEST: Final = {"λ": ("5",), "m": ("5", "10")}  # where the paper sees the highest NDCG@20
 
 
@@ -28,16 +29,16 @@ def score_densities(study: PaperStudy) -> str:
 
 def sampling_quality(study: PaperStudy) -> str:
     """Figure 4: who samples the fewest false negatives, and the most informative ones."""
-    told = []
+    sentences = []
     for key, name in (("tnr", "TNR"), ("inf", "INF")):
         ends = {line.label: fmean(run.epochs[-1][key] for run in line.runs) for line in study.lines}
         order = sorted(ends, key=lambda label: -ends[label])
         listed = ", ".join(f"{label} {ends[label]:.4f}" for label in order)
-        told.append(f"{name} at the last epoch, highest first: {listed}.")
+        sentences.append(f"{name} at the last epoch, highest first: {listed}.")
         if "BNS" in ends:
-            how = "reproduces" if order[0] == "BNS" else f"does not reproduce: BNS is number {order.index('BNS') + 1}"
-            told.append(f"The paper names BNS as the best{' after enough epochs' if key == 'inf' else ''}; that {how}.")
-    return " ".join(told)
+            how = "reproduces" if order[0] == "BNS" else f"does not reproduce: BNS ranks {_ORDINALS[order.index('BNS')]}"
+            sentences.append(f"The paper names BNS as the best{' after enough epochs' if key == 'inf' else ''}; that {how}.")
+    return " ".join(sentences)
 
 
 def sensitivity(study: PaperStudy) -> str:
@@ -45,14 +46,14 @@ def sensitivity(study: PaperStudy) -> str:
     by_name: dict[str, list[Line]] = {}
     for line in study.lines:
         by_name.setdefault(line.label.partition(" = ")[0], []).append(line)
-    told = []
+    sentences = []
     for name, lines in by_name.items():
         best = max(lines, key=lambda line: line.values[MAIN].here.mean)
         values = ", ".join(f"{line.label.partition(' = ')[2]}: {line.values[MAIN].here.mean:.4f}" for line in lines)
         said = AT_BEST.get(name, ())
         how = "reproduces" if best.label.partition(" = ")[2] in said else "does not reproduce"
-        told.append(f"NDCG@20 over {name}: {values}. The paper sees the highest at {' or '.join(said)}; that {how}.")
-    return " ".join(told)
+        sentences.append(f"NDCG@20 over {name}: {values}. The paper sees the highest at {' or '.join(said)}; that {how}.")
+    return " ".join(sentences)
 
 
 OF_FIGURES: Final[Mapping[str, Callable[[PaperStudy], str]]] = {

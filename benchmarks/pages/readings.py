@@ -44,20 +44,24 @@ class Explanation:
 
     @property
     def sentence(self) -> str:
-        """What was readings_of, and what it gave; empty where there was no need."""
+        """The readings measured and what they gave; empty where the row reproduces."""
         others = [f"{line.label} {line.n_near} of {len(line.compared)}{_few(line)}" for line in self.readings]
         if self.line.n_near == len(self.line.compared):
             return ""
         if not others:
             return "No other reading was measured."
         text = f"Readings measured, numbers within {NEAR:g}: {'; '.join(others)}."
-        return f"{text} By {self.best.label} {self.n_explained} more would be near." if self.best else text
+        return f"{text} With {self.best.label}, {_are(self.n_explained)} within {NEAR:g}." if self.best else text
 
 
 def explanation(line: Line, study: PaperStudy, known: Readings) -> Explanation:
     """The readings of a row that differ from the row itself."""
     readings = known.get((line.beside, study.dataset, study.model), [])
     return Explanation(line, [other for other in readings if _settings(other) != _settings(line)])
+
+
+def _are(n: int) -> str:
+    return f"{n} more {'is' if n == 1 else 'are'}"
 
 
 def _few(line: Line) -> str:

@@ -1,9 +1,9 @@
-"""True false-negative rates of every sampler and prior on KuaiRec, whose small matrix is fully observed.
+"""True false-negative rates of every sampler and prior on KuaiRec, whose small matrix is nearly fully observed.
 
     BAYESNEG_DATA=… python -m benchmarks.studies.audit_kuairec [--seeds 10] [--epochs 10] [--samplers rns] [--jobs 2]
 
-MF at the paper's settings; of each user's positives 10, 30 or 50% are hidden. Priors that believe in a ratio of hidden
-to observed positives are shown twice: with their default, 0.25, and told the true one. Finished runs are kept in
+MF at the paper's settings; of each user's positives 10, 30 or 50% are hidden. Priors that assume a ratio of hidden
+to observed positives are shown twice: with their default, 0.25, and with the true one. Finished runs are kept in
 runs/audit_kuairec.jsonl and are not repeated when the script is started again, with more seeds or samplers. Writes
 results/audit_kuairec.parquet, from which docs/audit-kuairec.md is made.
 """
@@ -35,7 +35,7 @@ SAMPLERS = ",".join((
     "bns:prior=learned:likelihood=empirical,bns:prior=learned:likelihood=mixture:candidates=10:weight=10",
     "posterior,posterior:prior=learned:likelihood=mixture,oracle",
 ))  # fmt: skip
-TOLD = {"rate": bn.priors.Rate, "learned": bn.priors.Learned}  # priors that can be told how much is hidden
+WITH_RATIO = {"rate": bn.priors.Rate, "learned": bn.priors.Learned}  # priors that take the hidden ratio
 HIDDEN = (0.1, 0.3, 0.5)
 
 
@@ -50,7 +50,7 @@ def main() -> None:
     splits = hide(load("kuairec", data_dir=data_folder()), HIDDEN)
     samplers: dict[str, SamplerLike] = {spec.label: spec.build for spec in specs}
     if arguments.samplers == SAMPLERS:
-        samplers.update(told_samplers())
+        samplers.update(samplers_with_true_ratio())
     kept = Path("runs/audit_kuairec.jsonl")
     kept.parent.mkdir(exist_ok=True)
     records: list[RunRecord] = []
@@ -69,14 +69,14 @@ def main() -> None:
         print(f"wrote {write(records)}")
 
 
-def told_samplers() -> dict[str, Callable[[Split], NegativeSampler]]:
-    """BNS with each prior that can be told how much is hidden, told so."""
+def samplers_with_true_ratio() -> dict[str, Callable[[Split], NegativeSampler]]:
+    """BNS with each prior that takes the hidden ratio, at the true one."""
 
     def sampler(prior: Callable[..., Prior], split: Split) -> NegativeSampler:
         return bn.BNS.paper(prior=prior(hidden=len(split.test) / len(split.train)), likelihood="mixture")
 
-    names = {name: f"BNS (prior={name}, told how much is hidden, likelihood=mixture)" for name in TOLD}
-    return {names[name]: partial(sampler, prior) for name, prior in TOLD.items()}
+    names = {name: f"BNS (prior={name}, with the true hidden ratio, likelihood=mixture)" for name in WITH_RATIO}
+    return {names[name]: partial(sampler, prior) for name, prior in WITH_RATIO.items()}
 
 
 def write(records: list[RunRecord]) -> Path:

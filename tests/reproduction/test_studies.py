@@ -148,7 +148,7 @@ def test_figures_are_told_beside_what_the_paper_says():
     assert findings.score_densities(watched(0.4)).endswith("that does not reproduce.")
     text = findings.sampling_quality(study(ended("RNS", 0.97, 0.1), ended("BNS", 0.91, 0.2)))
     assert "TNR at the last epoch, highest first: RNS 0.9700, BNS 0.9100." in text
-    assert "that does not reproduce: BNS is number 2. INF" in text
+    assert "that does not reproduce: BNS ranks second. INF" in text
     assert text.endswith("The paper names BNS as the best after enough epochs; that reproduces.")
     at = [
         line(label, [np.full(5, value)])
@@ -195,7 +195,7 @@ def test_one_reading_of_a_row_explains_the_numbers_that_are_off():
     found = explanation(own, made, tried([readings]))
     assert found.best is not None
     assert (found.best.label, found.n_explained) == ("near", 9)
-    assert found.sentence.endswith("far 0 of 9; near 9 of 9. By near 9 more would be near.")
+    assert found.sentence.endswith("far 0 of 9; near 9 of 9. With near, 9 more are within 0.01.")
     assert "A 0 of 9" not in found.sentence  # a row does not explain itself
     nothing = explanation(own, made, tried([study(replace(far, beside=own.beside))]))
     assert (nothing.best, nothing.n_explained) == (None, 0)

@@ -130,8 +130,9 @@ def audit_finding(study: AuditedSplit) -> str:
         )
     near = {end: [name for name in ordered if name != end and _alike(fair[name], fair[end])] for end in (best, worst)}
     equals = {end: f" (not distinguishable from {joined(names)})" if names else "" for end, names in near.items()}
+    among = "" if len(fair) == len(picked) else "Of the samplers without test labels, "
     return (
-        f"{best} picks the fewest {known}false negatives, {least}{low:.1%} of its picks{equals[best]}, and {worst} the "
+        f"{among}{best} picks the fewest {known}false negatives, {least}{low:.1%} of its picks{equals[best]}, and {worst} the "
         f"most, {high:.1%}{equals[worst]}; uniform picks have {study.uniform:.1%}.{seeds}"
     )
 
