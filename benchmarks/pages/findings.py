@@ -36,8 +36,12 @@ def sampling_quality(study: PaperStudy) -> str:
         listed = ", ".join(f"{label} {ends[label]:.4f}" for label in order)
         sentences.append(f"{name} at the last epoch, highest first: {listed}.")
         if "BNS" in ends:
-            how = "reproduces" if order[0] == "BNS" else f"does not reproduce: BNS ranks {_ORDINALS[order.index('BNS')]}"
-            sentences.append(f"The paper names BNS as the best{' after enough epochs' if key == 'inf' else ''}; that {how}.")
+            how = (
+                "reproduces" if order[0] == "BNS" else f"does not reproduce: BNS ranks {_ORDINALS[order.index('BNS')]}"
+            )
+            sentences.append(
+                f"The paper names BNS as the best{' after enough epochs' if key == 'inf' else ''}; that {how}."
+            )
     return " ".join(sentences)
 
 
@@ -52,7 +56,9 @@ def sensitivity(study: PaperStudy) -> str:
         values = ", ".join(f"{line.label.partition(' = ')[2]}: {line.values[MAIN].here.mean:.4f}" for line in lines)
         said = AT_BEST.get(name, ())
         how = "reproduces" if best.label.partition(" = ")[2] in said else "does not reproduce"
-        sentences.append(f"NDCG@20 over {name}: {values}. The paper sees the highest at {' or '.join(said)}; that {how}.")
+        sentences.append(
+            f"NDCG@20 over {name}: {values}. The paper sees the highest at {' or '.join(said)}; that {how}."
+        )
     return " ".join(sentences)
 
 

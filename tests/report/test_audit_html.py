@@ -16,7 +16,8 @@ import bayesneg as bn
 from bayesneg.errors import InputError
 from bayesneg.report.audit_page import plots
 from bayesneg.report.audit_page.page import render, write_audit
-from bayesneg.report.audit_page.rows import ONE_SEED, audit_finding, audited, calibration_finding, hidden_note, measured
+from bayesneg.report.audit_page.rows import audit_finding, audited, calibration_finding, hidden_note, measured
+from bayesneg.report.false_negatives import ONE_SEED
 from bayesneg.report.runs import RunGroup
 from browser import open_without_complaint
 
@@ -89,7 +90,7 @@ def test_several_splits_are_laid_side_by_side(rendered):
 
 def test_unknown_truth_is_said_to_give_lower_bounds(records, rendered):
     assert "lower bounds" in Page(rendered("truth unknown")).visible
-    assert "at least" in audit_finding(audited(chosen(records, "truth unknown"))[0])
+    assert "known false negatives" in audit_finding(audited(chosen(records, "truth unknown"))[0])
     assert "lower bounds" not in Page(rendered("several splits")).visible
 
 
@@ -108,13 +109,18 @@ def with_measures(records, measures):
     return [replace(base, label=label, seed=seed, epochs=[line]) for label, seed, line in made]
 
 
-def test_extremes_name_who_cannot_be_told_apart_from_them(records):
-    measures = [("A", "fn", (0.10, 0.101)), ("B", "fn", (0.09, 0.12)), ("C", "fn", (0.50, 0.501))]
+def test_extremes_are_named_only_where_they_are_distinguishable_from_all(records):
+    measures = [("A", "fn", (0.10, 0.101)), ("B", "fn", (0.09, 0.12)), ("C", "fn", (0.50, 0.531))]
     said = audit_finding(audited(with_measures(records, measures))[0])
-    assert said.startswith("A picks the fewest false negatives, 10.1% of its picks (not distinguishable from B), and C")
-    assert "50.0%; uniform" in said, "nobody is near the worst"
+    assert said.startswith("A has the lowest mean rate of false negatives, 10.1% ± 0.6% of its picks, not dist")
+    assert "not distinguishable from B; C picks the most false negatives, 51.6%" in said
+    both = audit_finding(audited(with_measures(records, measures[:2]))[0])
+    assert both.startswith("A and B are not distinguishable in their rates of false negatives: 10.1% ± 0.6% (A) to")
+    clear = [("A", "fn", (0.10, 0.101)), ("C", "fn", (0.50, 0.501))]
+    said = audit_finding(audited(with_measures(records, clear))[0])
+    assert said.startswith("A picks the fewest false negatives, 10.1% ± 0.6% of its picks; C picks the most")
     one = audit_finding(audited(with_measures(records, [(name, key, pair[:1]) for name, key, pair in measures]))[0])
-    assert "not distinguishable" not in one
+    assert one.startswith("B has the lowest rate of false negatives, 9.0% of its picks, and C the highest, 50.0%")
     assert one.endswith(ONE_SEED)
 
 
@@ -123,10 +129,7 @@ def test_equal_rates_are_not_ranked(records):
     said = audit_finding(audited(with_measures(records, measures))[0])
     assert said.startswith("A and B pick equally many false negatives, 20.0% of their picks; uniform picks have")
     unknown = [replace(run, data={"truth_known": False}) for run in with_measures(records, measures)]
-    assert "equally many known false negatives, at least 20.0% of" in audit_finding(audited(unknown)[0])
-    measures = [("A", "fn", (0.2,)), ("B", "fn", (0.2,)), ("C", "fn", (0.5,))]
-    said = audit_finding(audited(with_measures(records, measures))[0])
-    assert said.startswith("A picks the fewest false negatives, 20.0% of its picks (not distinguishable from B), and C")
+    assert "equally many known false negatives, 20.0% of" in audit_finding(audited(unknown)[0])
 
 
 def test_samplers_that_see_test_labels_did_pick_but_are_no_fair_result(records):

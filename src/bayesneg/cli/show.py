@@ -54,7 +54,7 @@ def show_comparison(records: Sequence[RunRecord]) -> None:
         )
         for row in rows
     ]
-    title = f"{records[0].dataset}: mean ± 95% interval over {_over(rows[0].values[main])}, * best"
+    title = f"{records[0].dataset}: mean ± 95% interval over {_over(rows[0].values[main])}, * highest mean"
     heads = ("sampler", *keys, f"{main} − {rows[0].label}", *(["false negatives"] if rates else []))
     show_table(title, heads, table)
     chosen = "the last epoch" if records[0].select == "last" else "the epoch that was best on validation data"

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from bayesneg.evaluation.statistics import Estimate
+from bayesneg.report.false_negatives import PickRates
 from bayesneg.report.names import counted, joined, metric_name, number, percent
 from bayesneg.report.runs import RunGroup, group
-from bayesneg.report.summary import difference, false_negative_rate, final_estimate, truth_known, uniform_rate
+from bayesneg.report.summary import difference, final_estimate, truth_known, uniform_rate
 from bayesneg.runs.record import RunRecord, is_number
 
 LabelPairs = AbstractSet[frozenset[str]]
@@ -46,54 +47,30 @@ def quality_finding(runs: Sequence[RunRecord], key: str | None, indistinguishabl
 
 
 def false_negative_finding(runs: Sequence[RunRecord], key: str | None) -> str:
-    """One sentence on quality and false negatives: of the best sampler, of the cleanest, of uniform sampling.
+    """Quality and false negatives together: of the best sampler, of the extremes, of uniform sampling.
 
     Empty where fewer than two samplers that may be compared recorded their picks.
     """
-    groups = group(runs)
-    fair = [member for member in groups if not member.uses_test_labels and not member.is_baseline]
-    rates = {member.name: false_negative_rate(member) for member in fair}
-    fair = [member for member in fair if is_number(rates[member.name].mean)]
-    if key is None or len(fair) < 2:
+    groups, known = group(runs), truth_known(runs)
+    rates = PickRates(groups, lambda run: 1.0 - run.last("tnr_true" if known else "tnr"), known=known)
+    if key is None or len(rates.names) < 2:
         return ""
-    quality = {member.name: final_estimate(member, key).mean for member in fair}
-    ranked = sorted((name for name in quality if is_number(quality[name])), key=lambda name: -quality[name])
-    clean = sorted((member.name for member in fair), key=lambda name: rates[name].mean)
-    if not ranked:
+    quality = {member.name: final_estimate(member, key).mean for member in groups if member.name in rates.of}
+    measured = [value for value in quality.values() if is_number(value)]
+    if not measured:
         return ""
-    known = truth_known(runs)
-    noun = "false negatives" if known else "known false negatives"
-    best, cleanest, dirtiest = ranked[0], clean[0], clean[-1]
-    if rates[cleanest].mean == rates[dirtiest].mean:
-        parts = [f"All samplers pick equally many {noun}, {_rate(rates[cleanest])} of their picks"]
-    elif rates[cleanest].has_interval and rates[cleanest].high >= rates[dirtiest].low:
-        span = f"{percent(rates[cleanest].mean)} to {percent(rates[dirtiest].mean)}"
-        parts = [f"The samplers' rates of {noun} are not distinguishable: {span} of their picks"]
-    elif best == cleanest:
-        parts = [
-            f"{best} has the highest {metric_name(key)} of the samplers and also picks the fewest {noun}, "
-            f"{_rate(rates[best])} of its picks",
-            f"{dirtiest} picks the most, {_rate(rates[dirtiest])}",
-        ]
-    else:
-        most = ", the most," if best == dirtiest else ""
-        parts = [
-            f"{best} has the highest {metric_name(key)} of the samplers, and {_rate(rates[best])} of its picks{most} "
-            f"are {noun}",
-            f"{cleanest} picks the fewest, {_rate(rates[cleanest])}, with {metric_name(key)} "
-            f"{number(quality[cleanest], 3)}",
-            *([] if best == dirtiest else [f"{dirtiest} picks the most, {_rate(rates[dirtiest])}"]),
-        ]
+    best = [name for name, value in quality.items() if value == max(measured)]
+    verb = "has" if len(best) == 1 else "have"
+    lead = f"{joined(best)} {verb} the highest mean {metric_name(key)} of {rates.samplers}"
+    if len(best) == 1 and best[0] not in (rates.names[0], rates.names[-1]):
+        lead += f", and {rates.text(best[0])} of its picks are {rates.noun}"
+    parts = [lead, *rates.clauses()]
     uniform = uniform_rate(runs)
     parts += [f"uniform sampling is expected to pick {percent(uniform)}"] if is_number(uniform) else []
     baselines = [member for member in groups if member.is_baseline]
     reached = joined(f"{member.name} ({_reached(member, key)})" for member in baselines)
     parts += [f"{reached} need{'s' if len(baselines) == 1 else ''} no negatives"] if baselines else []
-    return "; ".join(parts) + "."
-
-
-def _rate(value: Estimate) -> str:
-    return percent(value.mean, value.half_width)
+    return f"{'; '.join(parts)}.{rates.caveat}"
 
 
 def _reached(member: RunGroup, key: str) -> str:

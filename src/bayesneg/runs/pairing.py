@@ -5,7 +5,8 @@ Users differ far more than samplers do, and so do seeds; two runs of one seed on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -23,13 +24,35 @@ def paired(one: Sequence[RunRecord], other: Sequence[RunRecord], key: str) -> Pa
         other: the runs of the method to subtract.
         key: a metric of ``RunRecord.final``, such as ``"ndcg@20"``.
     """
+    pairs = _pairs(one, other)
+    if not pairs:
+        return None
+    over_seeds = paired_over_seeds(one, other, lambda run: _number(run.final.get(key)))
+    return PairedDifference(_over_users(pairs, key), over_seeds, len(pairs))
+
+
+def paired_over_seeds(
+    one: Sequence[RunRecord], other: Sequence[RunRecord], value: Callable[[RunRecord], float]
+) -> Estimate:
+    """``one`` minus ``other`` in any value of a run, over the seeds that both have on the same data.
+
+    Args:
+        one: the runs of a method, one per seed.
+        other: the runs of the method to subtract.
+        value: the value of a run; nan where it was not measured.
+    """
+    pairs = _pairs(one, other)
+    mine, theirs = (np.array([value(pair[side]) for pair in pairs], dtype=np.float64) for side in (0, 1))
+    return paired_difference(mine, theirs, over="seeds")
+
+
+def _pairs(one: Sequence[RunRecord], other: Sequence[RunRecord]) -> list[RunPair]:
     by_seed = {run.seed: run for run in other}
-    pairs = [
+    return [
         (run, by_seed[run.seed])
         for run in sorted(one, key=lambda run: run.seed)
         if run.seed in by_seed and run.data.get("fingerprint") == by_seed[run.seed].data.get("fingerprint")
     ]
-    return PairedDifference(_over_users(pairs, key), _over_seeds(pairs, key), len(pairs)) if pairs else None
 
 
 def _over_users(pairs: Sequence[RunPair], key: str) -> Estimate:
@@ -42,8 +65,5 @@ def _over_users(pairs: Sequence[RunPair], key: str) -> Estimate:
     return paired_difference(mine, theirs, over="users")
 
 
-def _over_seeds(pairs: Sequence[RunPair], key: str) -> Estimate:
-    """Of each seed's mean over the users."""
-    values = [[run.final.get(key) for run in side] for side in zip(*pairs, strict=True)]
-    mine, theirs = (np.array([v if is_number(v) else np.nan for v in side], dtype=np.float64) for side in values)
-    return paired_difference(mine, theirs, over="seeds")
+def _number(value: float | None) -> float:
+    return float(value) if value is not None and is_number(value) else math.nan

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,11 +11,11 @@ import numpy as np
 
 from bayesneg.evaluation.calibration import pooled
 from bayesneg.evaluation.statistics import Estimate, estimate
+from bayesneg.report.false_negatives import ONE_SEED, PickRates
 from bayesneg.report.names import joined
 from bayesneg.report.runs import RunGroup, group, studies
 from bayesneg.runs.record import RunRecord, is_number
 
-ONE_SEED: Final = "One seed has no interval; more seeds (--seeds) would show the variance."
 NOTICED: Final = 0.05  # of the share that was asked for, or of the users
 TAIL: Final = 5  # epochs, the last ones, whose probes are pooled where one epoch has too few
 PICKS: Final = {
@@ -109,38 +108,14 @@ def measured(member: RunGroup, key: str) -> Estimate:
 
 
 def audit_finding(study: AuditedSplit) -> str:
-    """One sentence: who picks the fewest false negatives, who the most, and who is not distinguishable from them."""
-    picked = [member for member in study.groups if is_number(measured(member, "fn").mean)]
-    fair = {member.name: measured(member, "fn") for member in picked if not member.uses_test_labels}
-    ordered = sorted(fair, key=lambda name: (fair[name].mean, name))
-    if not picked:
+    """Who picks the fewest false negatives and who the most, as far as they can be distinguished."""
+    if not any(is_number(measured(member, "fn").mean) for member in study.groups):
         return "No negative was sampled."
-    if not fair:
+    rates = PickRates(study.groups, lambda run: run.last("fn"), known=study.truth_known)
+    if not rates.names:
         return "Only samplers that see the test labels sampled negatives, so none is a fair result."
-    known, least = ("", "") if study.truth_known else ("known ", "at least ")
-    best, worst = ordered[0], ordered[-1]
-    low, high = fair[best].mean, fair[worst].mean
-    if len(ordered) == 1:
-        return f"Of what {best} picks, {least}{low:.1%} are false negatives; of uniform picks {study.uniform:.1%}."
-    seeds = "" if fair[best].has_interval else f" {ONE_SEED}"
-    if math.isclose(low, high):
-        return (
-            f"{joined(ordered)} pick equally many {known}false negatives, {least}{low:.1%} of their picks; uniform "
-            f"picks have {study.uniform:.1%}.{seeds}"
-        )
-    near = {end: [name for name in ordered if name != end and _alike(fair[name], fair[end])] for end in (best, worst)}
-    equals = {end: f" (not distinguishable from {joined(names)})" if names else "" for end, names in near.items()}
-    among = "" if len(fair) == len(picked) else "Of the samplers without test labels, "
-    return (
-        f"{among}{best} picks the fewest {known}false negatives, {least}{low:.1%} of its picks{equals[best]}, and {worst} the "
-        f"most, {high:.1%}{equals[worst]}; uniform picks have {study.uniform:.1%}.{seeds}"
-    )
-
-
-def _alike(one: Estimate, other: Estimate) -> bool:
-    """Whether the means are equal, or both have an interval and these have something in common."""
-    overlap = one.has_interval and other.has_interval and one.low <= other.high and other.low <= one.high
-    return overlap or math.isclose(one.mean, other.mean)
+    among = f"Of {rates.samplers}, " if rates.leaves_out else ""
+    return f"{among}{'; '.join(rates.clauses())}; uniform picks have {study.uniform:.1%}.{rates.caveat}"
 
 
 def calibration_finding(study: AuditedSplit) -> str:
