@@ -217,7 +217,7 @@ def test_the_page_says_how_often_the_test_part_was_looked_at_and_what_the_sample
 def test_earlier_final_runs_stay_while_those_of_the_choice_are_missing():
     text = "\n".join(beyond_page.final_runs(study(judged(0.6, epoch=5))))
     assert "chosen before: " in text
-    assert "are not there yet" in text
+    assert "has not been run on the test split" in text
 
 
 def test_the_curve_has_the_final_runs_of_the_chosen_m_and_nothing_of_other_settings():
@@ -294,18 +294,18 @@ def test_one_seed_is_never_distinguishable_from_ease():
         assert beyond_page.Against((own, solved)).verdict == verdict
 
 
-def test_other_test_parts_are_told_deal_by_deal_once_all_of_a_deal_are_there():
+def test_other_test_parts_are_shown_by_repetition_once_all_folds_of_it_are_there():
     parts = {part: f"ml-100k#{part}" for part in range(1, 11)}
     best = {5: 0.4, 10: 0.5}
     runs = [judged(best.get(part, 0.3), seed=seed, dataset=parts[part]) for part in parts for seed in range(2)]
     solved = [one for name in parts.values() for one in ease(value=0.3, views=("last",), dataset=name)]
     *_, table = beyond_page.other_test_parts(study(*runs, *solved))
-    assert "| deal 1 | 0.3200 | 0.3000 | +0.0200 (+0.0200 to +0.0200) | above |" in table
+    assert "| repetition 1 | 0.3200 | 0.3000 | +0.0200 (+0.0200 to +0.0200) | above |" in table
     assert table.endswith("| all 2 | 0.3300 | 0.3000 | +0.0300 (+0.0300 to +0.0300) | above |")
     for found in (study(*runs, *solved[:-1]), study(*runs[:-1], *solved)):
         *_, table = beyond_page.other_test_parts(found)
-        assert "deal 1" in table
-        assert "deal 2" not in table
+        assert "repetition 1" in table
+        assert "repetition 2" not in table
         assert "all" not in table
     assert beyond_page.other_test_parts(study(*runs, *solved[6:])) == []
 
