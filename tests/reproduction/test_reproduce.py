@@ -104,13 +104,28 @@ def test_ctrl_c_says_what_is_kept_and_how_to_go_on(finished, tmp_path):
     assert not (tmp_path / "three.md").exists()
 
 
+def test_one_seed_has_no_interval_in_any_format(capsys, tmp_path):
+    """The runs have intervals over users; a mean over seeds has none of these."""
+    recipe = sweeps.recipe(tmp_path)
+    code, _, _ = reproduce(
+        capsys, recipe, "--out", tmp_path / "out", "--view", "last", "--seeds", 1, "--samplers", "RNS"
+    )
+    assert code == 0
+    head, *rows = (line.split(",") for line in (tmp_path / "out" / "three.csv").read_text().splitlines())
+    assert rows
+    assert {row[head.index(end)] for row in rows for end in ("low", "high")} == {""}
+    assert all(row[head.index("mean")] for row in rows)
+    table = (tmp_path / "out" / "three.md").read_text().partition("**RNS**")[2]
+    assert "±" not in table
+
+
 def test_a_cell_that_fails_is_named_and_the_rest_is_written(capsys, tmp_path):
     recipe = sweeps.recipe(tmp_path)
     recipe.write_text(recipe.read_text() + '\n[[samplers]]\nlabel = "BAD"\nuse = "bns-4:column=height"\n')
     code, _, said = reproduce(capsys, recipe, "--out", tmp_path / "out", "--view", "last", "--seeds", 1)
     assert code == 1
     assert "failed: " in said
-    assert "BAD, last, seed 0: the data has no user column 'height'" in said
+    assert "BAD, last, seed 0: prior=group needs a user column" in said
     assert "1 run missing" in said
     assert "**BNS**" in (tmp_path / "out" / "three.md").read_text()
 

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from bayesneg.evaluation.statistics import Estimate
+from bayesneg.evaluation.statistics import Estimate, estimate
 from bayesneg.experiments.cells import Cell
 from bayesneg.experiments.recipe import Recipe, RecipeRow
-from bayesneg.report.runs import RunGroup
-from bayesneg.report.summary import final_estimate
+from bayesneg.report.runs import final_value
 from bayesneg.reproduction.published import METRICS, published
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
@@ -127,8 +126,13 @@ def studies(name: str, recipe: Recipe, cells: Sequence[Cell], found: Mapping[str
 
 
 def _line(name: str, row: RecipeRow, place: tuple[str, str, str], runs: Iterable[RunRecord]) -> Line:
-    group = RunGroup(row.label, tuple(runs))
+    own = tuple(runs)
     beside = row.paper or f"{name}/{row.label}"
     paper = published(beside, place[0], place[1])
-    values = {key: PublishedComparison(final_estimate(group, key), paper.get(key, math.nan)) for key in METRICS}
-    return Line(row, group.runs, values, beside)
+    values = {key: PublishedComparison(_over_seeds(own, key), paper.get(key, math.nan)) for key in METRICS}
+    return Line(row, own, values, beside)
+
+
+def _over_seeds(runs: Sequence[RunRecord], key: str) -> Estimate:
+    """One seed has no interval: an interval over its users does not include the variance between seeds."""
+    return estimate(final_value(run, key) for run in runs)
