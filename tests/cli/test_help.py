@@ -43,6 +43,18 @@ def test_the_help_shows_defaults(bayesneg):
     assert "[default: (inferred)]" in text
 
 
+def test_the_help_of_tune_is_about_tuning(bayesneg):
+    """Options that it shares with compare mean something else there, and brackets are no markup."""
+    shown = {name: " ".join(bayesneg(name, "--help").out.replace("│", " ").split()) for name in ("tune", "compare")}
+    assert "pip install 'bayesneg[tune]'" in shown["tune"]
+    assert "[default: (popularity,item-knn,ease)]" in shown["tune"]
+    assert "[default: (none)]" in shown["compare"]
+    assert "--select" in shown["compare"]
+    assert "--select" not in shown["tune"], "it always selects on validation data"
+    assert "one run folder per sampler and seed" in shown["compare"]
+    assert "folder for trials, final runs and recommendation" in shown["tune"]
+
+
 def test_the_help_of_train_lists_every_sampler_model_and_setting(bayesneg):
     text = bayesneg("train", "--help").out
     shown = set(text[text.index("Samplers, with") :].split())

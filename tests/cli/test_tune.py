@@ -84,7 +84,7 @@ def test_a_failed_trial_is_named(bayesneg, ratings, own_samplers):
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (("--select", "last"), "drop --select last"),
+        (("--validation", 0), "--validation must be above 0, got 0"),
         (("--trials", 1), "trials must be at least 3"),
         (("--resume",), "--resume needs --out"),
         (("--samplers", "oracle"), "cannot be tuned"),

@@ -80,6 +80,15 @@ def _splitting(help: str, *names: str, default: str | bool = True) -> Any:
     return typer.Option(*names, help=help, show_default=default, rich_help_panel=SPLITTING)
 
 
+def _baselines(*, default: str) -> Any:
+    return typer.Option(
+        metavar="NAMES",
+        help="baselines without sampler: popularity, item-knn, ease, als; settings after colons",
+        show_default=default,
+        rich_help_panel=TRAINING,
+    )
+
+
 UserFile = Annotated[Path | None, _splitting("with --test: table of users and their attributes")]
 
 
@@ -151,14 +160,10 @@ class Reading:
 
 @dataclass(frozen=True)
 class Splitting:
-    """The data split, and the epoch that is reported."""
+    """The data split."""
 
-    select: Annotated[str, _splitting("epoch to report: best (on validation data) or last (as in the paper)")] = "best"
     validation: Annotated[
-        float | None,
-        _splitting(
-            "share of the training interactions held out to select the epoch", default="0.1 with --select best, else 0"
-        ),
+        float | None, _splitting("share of the training interactions held out for validation", default="0.1")
     ] = None
     test: Annotated[
         Path | None, _splitting("file with the test interactions; DATA then has the training interactions")
@@ -196,6 +201,23 @@ class Splitting:
         )
 
     @property
+    def _validation(self) -> float:
+        return 0.1 if self.validation is None else self.validation
+
+
+@dataclass(frozen=True)
+class Selecting(Splitting):
+    """The data split, and the epoch that is reported."""
+
+    validation: Annotated[
+        float | None,
+        _splitting(
+            "share of the training interactions held out to select the epoch", default="0.1 with --select best, else 0"
+        ),
+    ] = None
+    select: Annotated[str, _splitting("epoch to report: best (on validation data) or last (as in the paper)")] = "best"
+
+    @property
     def selection(self) -> Literal["last", "best"]:
         if self.select == "best":
             if self.validation == 0:
@@ -207,14 +229,12 @@ class Splitting:
 
     @property
     def _validation(self) -> float:
-        if self.validation is not None:
-            return self.validation
-        return 0.1 if self.selection == "best" else 0.0
+        return 0.0 if self.validation is None and self.selection == "last" else super()._validation
 
 
 @dataclass(frozen=True)
 class Comparing:
-    """Samplers to compare or to tune, with which model and baselines, and where the results go."""
+    """Samplers to compare, with which model and baselines, and where the results go."""
 
     samplers: Annotated[
         str,
@@ -225,15 +245,7 @@ class Comparing:
             rich_help_panel=TRAINING,
         ),
     ] = "rns,dns,bns"
-    baselines: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="baselines without sampler: popularity, item-knn, ease, als; settings after colons",
-            show_default="compare: none; tune: popularity,item-knn,ease",
-            rich_help_panel=TRAINING,
-        ),
-    ] = None
+    baselines: Annotated[str | None, _baselines(default="none")] = None
     seeds: Seeds = 5
     settings: Settings = None
     model: ModelOfSamplers = "mf"
@@ -262,6 +274,33 @@ class Comparing:
         """The arguments that ``compare`` and ``tune`` share."""
         names = ("seeds", "epochs", "evaluate_every", "jobs", "out", "resume")
         return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True)
+class Tuning(Comparing):
+    """Samplers to tune; the final comparison has the options of a comparison."""
+
+    samplers: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="samplers to tune, comma-separated; settings after colons are kept, the others are searched",
+            rich_help_panel=TRAINING,
+        ),
+    ] = "rns,dns,bns"
+    baselines: Annotated[str | None, _baselines(default="popularity,item-knn,ease")] = None
+    seeds: Annotated[int, typer.Option(help="runs per sampler in the final comparison", rich_help_panel=TRAINING)] = 5
+    epochs: Annotated[int, typer.Option(help="epochs of each trial and each final run", rich_help_panel=TRAINING)] = 100
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            help="runs at a time in the final comparison",
+            show_default="one per core; on a GPU 1",
+            rich_help_panel=TRAINING,
+        ),
+    ] = None
+    out: Annotated[Path | None, typer.Option(help="folder for trials, final runs and recommendation")] = None
+    resume: Annotated[bool, typer.Option("--resume", help="resume the search in --out")] = False
 
 
 def contenders(

@@ -39,7 +39,7 @@ def train(
     evaluate_every: opt.EvaluateEvery = 1,
     out: Annotated[Path | None, typer.Option(help="new folder for the run")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="resume the interrupted run in --out")] = False,
-    splitting: opt.Splitting,
+    splitting: opt.Selecting,
     reading: opt.Reading,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
@@ -98,7 +98,7 @@ def train(
 def compare(
     *,
     comparing: opt.Comparing,
-    splitting: opt.Splitting,
+    splitting: opt.Selecting,
     reading: opt.Reading,
     json: opt.Json = False,
     quiet: opt.Quiet = False,

@@ -28,7 +28,7 @@ SHOWN: Final = 10  # best trials in the table; the report has all
 def tune(
     *,
     trials: Annotated[int, typer.Option(help="settings to try on validation data", rich_help_panel=opt.TUNING)] = 25,
-    comparing: opt.Comparing,
+    comparing: opt.Tuning,
     splitting: opt.Splitting,
     reading: opt.Reading,
     json: opt.Json = False,
@@ -40,7 +40,7 @@ def tune(
     The best of each sampler is then compared over several seeds with plain
     RNS and the baselines; test labels are used only there. The output is a
     recommendation, the command that trains it, and an HTML report. Needs the
-    extra tune: pip install 'bayesneg[tune]'.
+    extra tune: pip install 'bayesneg\\[tune]'.
 
     \b
     Examples:
@@ -55,8 +55,8 @@ def tune(
     from bayesneg.tuning.tune import tune as search
 
     model, specs = comparing.prepared()
-    if splitting.selection == "last":
-        raise InputError("tune chooses on validation data, the epoch as well; drop --select last")
+    if splitting.validation == 0:
+        raise InputError("tune selects settings and epochs on validation data; --validation must be above 0, got 0")
     split = splitting.split(reading)
     baselines: dict[str, Any] = {} if comparing.baselines is None else {"baselines": comparing.baselines}
     with redirect_stdout(sys.stderr), interruptible(comparing.out):
