@@ -272,6 +272,7 @@ class Sampled(NamedTuple):
     info: np.ndarray  # (B,) float32, 1 − σ(x_positive − x_negative) when the negative was chosen
 
 
+@runtime_checkable
 class Observer(Protocol):
     """Observes training without changing it; what it returns after an epoch is recorded with the epoch.
 
@@ -284,7 +285,7 @@ class Observer(Protocol):
 
     def end_epoch(self, epoch: int, sampler: NegativeSampler, scorer: Scorer) -> Mapping[str, Any]:
         """Plain values to record with ``epoch``, given the sampler and the model after it."""
-        ...
+        return {}
 
 
 @runtime_checkable

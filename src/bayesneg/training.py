@@ -80,7 +80,7 @@ def fit(
     """
     for name, count in (("epochs", epochs), ("evaluate_every", evaluate_every), ("checkpoint_every", checkpoint_every)):
         whole(name, count)
-    _check_sampler(model, sampler, observer)
+    _check_given(model, split, sampler, observer)
     epochs = 1 if isinstance(model, Baseline) else epochs
     record = begun_record(model, split, sampler, seed=seed, select=select, evaluate_every=evaluate_every, label=label)
     train = replace(split.train, truth=None)  # a sampler never sees the ground truth
@@ -223,9 +223,16 @@ def _part(state: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
     return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
 
 
-def _check_sampler(model: Model, sampler: NegativeSampler | None, observer: Observer | None) -> None:
+def _check_given(model: Model, split: Split, sampler: NegativeSampler | None, observer: Observer | None) -> None:
     an_object("model", model, "bn.MF()")
     an_object("sampler", sampler, "bn.BNS()")
+    if not isinstance(split, Split):
+        raise InputError(
+            f"split must be a split, got {type(split).__name__}; fit takes model, split, sampler, in this order, and "
+            "bn.split(data) makes a split"
+        )
+    if observer is not None and not isinstance(observer, Observer):
+        raise InputError(f"observer must be an object with the methods of bn.Observer, got {observer!r}")
     name = type(model).__name__
     if isinstance(model, Baseline):
         for argument, given in (("a sampler", sampler), ("an observer", observer)):

@@ -215,3 +215,18 @@ def test_a_sampler_for_particular_data_is_checked_on_it():
     check_sampler(bn.BNS(prior=prior), train=SPLIT.train)
     with pytest.raises(bn.BayesnegError, match="the prior has 50 items, the data 40"):
         check_sampler(bn.BNS(prior=prior))
+
+
+def test_what_is_no_sampler_is_refused_with_a_sentence():
+    for given in (bn.RNS, "rns"):
+        with pytest.raises(AssertionError, match=r"check_sampler takes a sampler such as MySampler\(\)"):
+            check_sampler(given)
+
+
+def test_an_exception_of_a_sampler_says_in_which_check():
+    class Failing(bn.NegativeSampler):
+        def sample(self, batch):
+            raise KeyError("lost")
+
+    with pytest.raises(AssertionError, match="Failing, in the check answers_one_item_per_pair, raised KeyError"):
+        check_sampler(Failing())

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sweeps
 
+import bayesneg as bn
 from bayesneg.experiments.cells import Cell, run_cell
 from bayesneg.experiments.datasets import Source
 
@@ -34,3 +35,16 @@ def test_a_cell_without_a_sampler_is_a_baseline(source):
     record = run_cell(solved, source.split(dataset, "last"), progress=lambda line: None)
     assert record.is_baseline
     assert np.isfinite(record.final["ndcg@20"])
+
+
+@pytest.mark.parametrize("name", ["bns", "bns-2"])
+def test_a_cell_computes_the_score_cdf_exactly_however_many_items_there_are(name):
+    """The plain default would use a refreshed one above 4,096 items; the paper does not."""
+    rng = np.random.default_rng(0)
+    data = bn.Interactions.from_numbers(
+        rng.integers(0, 30, 400), rng.integers(0, 5000, 400), user_ids=np.arange(30), item_ids=np.arange(5000)
+    )
+    split = bn.split(data, test=0.2, seed=0)
+    cell = Cell("large", split.fingerprint, "last", "mf", name, name, epochs=1, seed=0)
+    spec = run_cell(cell, split, progress=lambda line: None).spec["sampler"]
+    assert (spec["then"] if name == "bns-2" else spec)["cdf"] == "exact"

@@ -118,7 +118,7 @@ def test_samplers_are_objects_or_text_in_any_form(split, samplers):
     [
         ({"model": bn.MF}, r"model must be a model such as bn.MF\(\)"),
         ({"model": []}, r"model must be a model such as bn.MF\(\), or several, got none"),
-        ({"model": bn.baselines.EASE()}, "EASE samples no negatives; give it as a baseline"),
+        ({"model": bn.baselines.EASE()}, "EASE samples no negatives; compare and tune take it in baselines"),
         ({"model": "xf"}, "'xf' is not a model"),
         ({"model": [bn.MF(), bn.MF()]}, "model has MF twice"),
         ({"samplers": "bnz"}, "'bnz' is not a sampler; did you mean bns"),

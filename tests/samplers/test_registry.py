@@ -8,6 +8,7 @@ import re
 import pytest
 
 import bayesneg as bn
+from bayesneg.config.settings import settings_of
 from bayesneg.samplers import registry
 
 COMPOSED = (bn.priors.Item, bn.priors.Function, bn.priors.Combined, bn.priors.Scaled, bn.priors.Exposure)
@@ -25,7 +26,7 @@ KINDS = {
 def test_the_docstring_has_one_sentence_for_each_setting(kind):
     sections = re.split(r"^(\w+):$", inspect.getdoc(kind) or "", flags=re.MULTILINE)
     entries = re.findall(r"^    (\w+): ", dict(zip(sections[1::2], sections[2::2], strict=True)).get("Args", ""), re.M)
-    assert entries == [item.name for item in registry.setting_fields(kind)]
+    assert entries == list(settings_of(kind))
     assert "Example" in sections
 
 

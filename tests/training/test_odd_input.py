@@ -105,3 +105,12 @@ def test_a_name_or_a_class_is_not_taken_for_an_object(model, sampler):
     split = bn.split(bn.synthetic(30, 40, seed=0), test=0.2, seed=0)
     with pytest.raises(InputError, match=r"(model|sampler) must be an object such as bn\.(MF|BNS)\(\), got "):
         bn.fit(model, split, sampler, epochs=1, progress=False)
+
+
+def test_arguments_in_another_order_or_of_another_kind_are_refused(split):
+    with pytest.raises(InputError, match="split must be a split, got MF; fit takes model, split, sampler"):
+        bn.fit(split, bn.MF(), bn.RNS(), progress=False)
+    with pytest.raises(InputError, match="split must be a split, got Interactions"):
+        bn.fit(bn.MF(), split.train, bn.RNS(), progress=False)
+    with pytest.raises(InputError, match=r"observer must be an object with the methods of bn\.Observer, got 3"):
+        bn.fit(bn.MF(), split, bn.RNS(), observer=3, progress=False)

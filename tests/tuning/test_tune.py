@@ -351,7 +351,7 @@ def test_wrong_arguments_are_named():
         ({"baselines": {"MF": bn.MF()}}, r"baselines: MF must be a model without sampler, .* got MF\("),
         ({"model": "lightgcm"}, r"'lightgcm' is not a model; did you mean lightgcn"),
         ({"model": "mf,mf:dim=8"}, r"model must be one model, got 2; tune each in turn"),
-        ({"model": bn.baselines.EASE()}, r"model: EASE samples no negatives; give it as a baseline"),
+        ({"model": bn.baselines.EASE()}, r"model: EASE samples no negatives; compare and tune take it in baselines"),
         ({"resume": True}, r"resume needs out, the folder of the search"),
     ],
 )

@@ -24,7 +24,9 @@ from bayesneg.models.baselines import ALS, EASE, ItemKNN, MostPopular
 from bayesneg.models.mf import MF
 from bayesneg.models.torch.lightgcn import LightGCN, TorchMF
 from bayesneg.samplers import registry
+from bayesneg.samplers.bns import BNS
 from bayesneg.samplers.likelihoods import Likelihood
+from bayesneg.samplers.schedules import WarmStart
 
 GROUP: Final = "bayesneg.samplers"
 MODELS: Final[Mapping[str, type[Model]]] = {
@@ -43,6 +45,7 @@ PAPER: Final[Mapping[str, Callable[..., Model]]] = {
     "lightgcn": LightGCN.paper,
     "torch-mf": TorchMF.paper,
 }
+PAPER_SAMPLERS: Final = {"cdf": "exact"}  # the paper computes F exactly, whatever the number of items
 BASELINES: Final = tuple(name for name, kind in MODELS.items() if issubclass(kind, Baseline))
 
 
@@ -79,6 +82,18 @@ def sampler_named(name: str) -> NamedSampler:
         return built_in_samplers()[name]
     check_known(name, sampler_names(), "sampler")
     return _loaded(plug_ins[name])
+
+
+def paper_settings(name: str, given: Settings) -> dict[str, Any]:
+    """The settings of a named sampler on top of the paper's, where plain defaults differ from them.
+
+    >>> paper_settings("bns", {"candidates": 10})
+    {'cdf': 'exact', 'candidates': 10}
+    >>> paper_settings("dns", {})
+    {}
+    """
+    has_cdf = sampler_named(name).kind in (BNS, WarmStart)
+    return {**(PAPER_SAMPLERS if has_cdf else {}), **given}
 
 
 def sampler_names() -> list[str]:

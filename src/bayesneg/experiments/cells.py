@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from bayesneg.config.build import build_sampler
-from bayesneg.config.registry import PAPER
+from bayesneg.config.registry import PAPER, paper_settings
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.evaluation.score_densities import ScoreDensities
@@ -60,7 +60,11 @@ def run_cell(cell: Cell, split: Split, *, progress: Callable[[dict[str, Any]], N
     """Train and evaluate one cell; ``progress`` is called with each epoch's line."""
     if split.fingerprint != cell.fingerprint:
         raise InputError(f"{cell}: the data has changed since the cell was planned; plan the sweep again")
-    sampler = build_sampler(cell.sampler, cell.sampler_settings, split) if cell.sampler else None
+    sampler = (
+        build_sampler(cell.sampler, paper_settings(cell.sampler, cell.sampler_settings), split)
+        if cell.sampler
+        else None
+    )
     observed = cell.densities and sampler is not None
     return fit(
         PAPER[cell.model](**cell.model_settings),

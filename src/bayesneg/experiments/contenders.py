@@ -86,7 +86,7 @@ def _model(label: str | None, given: Any) -> Iterator[tuple[str, Model]]:
         raise InputError(f"model must be a model such as bn.MF(), or several, got {given!r:.60}")
     elif isinstance(given, Baseline):
         name = type(given).__name__
-        raise InputError(f"model: {name} samples no negatives; give it as a baseline, baselines=[{name}(…)]")
+        raise InputError(f"model: {name} samples no negatives; compare and tune take it in baselines=[…]")
     else:
         yield label or settings_text(given), given
 

@@ -3,14 +3,13 @@
 A class in a module of ``samplers/`` is registered by declaring its names: ``NAMES`` of a sampler, ``NAME`` of a prior
 or a likelihood. :mod:`bayesneg.config` adds the samplers of other packages.
 
-A *setting* of a registered class is a dataclass field that takes part in comparison (:func:`setting_fields`); fields
+A *setting* of a registered class is a dataclass field that takes part in comparison; fields
 with ``compare=False`` are state. The ``Args:`` section of the class docstring defines what each setting means.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import Field, fields
 from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
@@ -63,11 +62,6 @@ def as_sampler(sampler: NegativeSampler | str) -> NegativeSampler:
         kind, preset = samplers()[sampler]
         return kind(**preset.settings)
     raise InputError(f"sampler must be one of {', '.join(samplers())}, or an object such as bn.BNS(), got {sampler!r}")
-
-
-def setting_fields(kind: type) -> list[Field[Any]]:
-    """The fields of a dataclass that are settings; state is left out."""
-    return [item for item in fields(kind) if item.init and item.compare]
 
 
 def _declared(base: type[Any], attribute: str) -> Iterator[type[Any]]:

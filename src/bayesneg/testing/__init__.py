@@ -12,11 +12,11 @@ are held to the same checks.
 from __future__ import annotations
 
 from bayesneg.data.interactions import Interactions
-from bayesneg.interfaces import NegativeSampler
+from bayesneg.interfaces import NegativeSampler, Prior
 from bayesneg.samplers.priors.basic import PriorLike, as_prior
 from bayesneg.testing.prior_checks import PRIOR_CHECKS
 from bayesneg.testing.sampler_checks import SAMPLER_CHECKS
-from bayesneg.testing.worlds import worlds_of
+from bayesneg.testing.worlds import errors_named, name_of, require, worlds_of
 
 __all__ = ["check_prior", "check_sampler"]
 
@@ -39,8 +39,13 @@ def check_sampler(sampler: NegativeSampler, *, train: Interactions | None = None
     >>> from bayesneg.samplers import RNS
     >>> check_sampler(RNS())
     """
+    require(
+        isinstance(sampler, NegativeSampler),
+        f"check_sampler takes a sampler such as MySampler(), an instance of bn.NegativeSampler, got {sampler!r}",
+    )
     for check in SAMPLER_CHECKS:
-        check(sampler, worlds_of(train))
+        with errors_named(f"{name_of(sampler)}, in the check {check.__name__}"):
+            check(sampler, worlds_of(train))
 
 
 def check_prior(prior: PriorLike, *, train: Interactions | None = None) -> None:
@@ -59,5 +64,11 @@ def check_prior(prior: PriorLike, *, train: Interactions | None = None) -> None:
     >>> from bayesneg.samplers.priors import Flat
     >>> check_prior(Flat(0.1))
     """
+    require(
+        callable(prior) if not isinstance(prior, Prior) else True,
+        f"check_prior takes a prior such as MyPrior(), or a function of users and items, got {prior!r}",
+    )
+    require(not isinstance(prior, type), f"check_prior takes a prior such as MyPrior(), got the class {prior!r}")
     for check in PRIOR_CHECKS:
-        check(as_prior(prior), worlds_of(train))
+        with errors_named(f"{name_of(prior)}, in the check {check.__name__}"):
+            check(as_prior(prior), worlds_of(train))

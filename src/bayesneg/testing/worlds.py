@@ -90,6 +90,17 @@ def name_of(part: object) -> str:
     return type(part).__name__
 
 
+@contextmanager
+def errors_named(where: str) -> Iterator[None]:
+    """An exception of the checked object becomes a sentence that says where it was raised."""
+    try:
+        yield
+    except AssertionError:
+        raise
+    except Exception as error:
+        raise AssertionError(f"{where}, raised {type(error).__name__}: {error}; see the traceback above") from error
+
+
 def require(condition: bool, sentence: str) -> None:
     if not condition:
         raise AssertionError(sentence)
