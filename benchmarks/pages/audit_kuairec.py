@@ -22,8 +22,8 @@ from bayesneg.report.audit_page.rows import (
     measured,
     short_names,
 )
+from bayesneg.report.groups import RunGroup
 from bayesneg.report.names import UNIFORM
-from bayesneg.report.runs import RunGroup
 from bayesneg.report.summary import final_estimate
 from benchmarks import archive
 from benchmarks.machine import RESULTS

@@ -18,7 +18,7 @@ from bayesneg.report.audit_page import plots
 from bayesneg.report.audit_page.page import render, write_audit
 from bayesneg.report.audit_page.rows import audit_finding, audited, calibration_finding, hidden_note, measured
 from bayesneg.report.false_negatives import ONE_SEED
-from bayesneg.report.runs import RunGroup
+from bayesneg.report.groups import RunGroup
 from browser import open_without_complaint
 
 HOSTILE = """<script>alert(1)</script>"' & $x_1$ id="p" url(#a)"""

@@ -19,8 +19,8 @@ from report_runs import holes, run, three_samplers
 
 from bayesneg.errors import InputError
 from bayesneg.report.comparison import render, write_report
+from bayesneg.report.groups import final_value
 from bayesneg.report.pages import Section
-from bayesneg.report.runs import final_value
 from bayesneg.runs.record import RunRecord
 
 HOSTILE = """<script>alert(1)</script>"' & $x_1$ id="p" url(#a)"""

@@ -16,9 +16,9 @@ from matplotlib.text import Text
 from report_runs import run, three_samplers
 
 from bayesneg.report.figures import canvas, plots
-from bayesneg.report.runs import RunGroup, group
+from bayesneg.report.groups import RunGroup, run_groups
 
-GROUPS = group(three_samplers())
+GROUPS = run_groups(three_samplers())
 FIGURES: dict[str, Callable[[str], str]] = {
     "ndcg": lambda prefix: plots.curves(GROUPS, "ndcg@20", prefix=prefix),
     "tnr": lambda prefix: plots.curves(GROUPS, "tnr", prefix=prefix, expected="tnr_uniform"),
@@ -41,7 +41,7 @@ def test_a_figure_is_xml_that_names_each_sampler_and_is_drawn_the_same_twice(
 @pytest.mark.parametrize("seconds", [(0.011, 0.012, 0.013), (0.02, 0.03, 0.07), (0.01, 1.0, 30.0), (0.05, 0.05, 0.05)])
 def test_a_logarithmic_axis_has_plain_labels(seconds: tuple[float, ...]) -> None:
     runs = [run(name, epochs=[{"epoch": 1, "seconds": s}]) for name, s in zip("ABC", seconds, strict=True)]
-    drawn = plots.cost_map(group(runs), "ndcg@20", prefix="a")
+    drawn = plots.cost_map(run_groups(runs), "ndcg@20", prefix="a")
     texts = [node.text or "" for node in ET.fromstring(drawn).iter("{http://www.w3.org/2000/svg}text")]
     assert not [text for text in texts if "$" in text or "math" in text], "mathtext is not parsed"
     below = [text for text in texts if text.replace(".", "").isdigit()]

@@ -11,16 +11,17 @@ import pytest
 from report_runs import DATA, holes, run, three_samplers
 
 from bayesneg.errors import InputError
-from bayesneg.report import names, runs, summary
+from bayesneg.report import groups, names, summary
 from bayesneg.report.false_negatives import ONE_SEED
 from bayesneg.report.finding import false_negative_finding, finding, quality_finding
 from bayesneg.report.notes import notes
 from bayesneg.report.summary import final_keys, summarise
+from bayesneg.runs.record import RunRecord
 
 KEY = "ndcg@20"
 
 
-def seeds(label: str, values: list[float], **changes: object) -> list[runs.RunRecord]:
+def seeds(label: str, values: list[float], **changes: object) -> list[RunRecord]:
     return [run(label, seed, value, **changes) for seed, value in enumerate(values)]
 
 
@@ -145,7 +146,7 @@ def test_without_metrics_nothing_is_ranked() -> None:
     assert "nothing to rank" in finding([run("RNS", final={})], None)
 
 
-def picking(label: str, ndcg: list[float], rate: float, **changes: object) -> list[runs.RunRecord]:
+def picking(label: str, ndcg: list[float], rate: float, **changes: object) -> list[RunRecord]:
     """Runs of a sampler with a known share of false negatives among its picks."""
     epochs = [{"epoch": 1, "tnr": 0.99, "tnr_true": 1 - rate, "tnr_uniform": 0.99, "tnr_uniform_true": 0.9}]
     return seeds(label, ndcg, epochs=epochs, **changes)
@@ -187,7 +188,7 @@ def test_an_oracle_a_single_sampler_and_held_out_labels_are_told_as_they_are() -
     assert "known false negatives" in false_negative_finding(three_samplers(), KEY)
 
 
-def rated(label: str, rates: list[float]) -> list[runs.RunRecord]:
+def rated(label: str, rates: list[float]) -> list[RunRecord]:
     """Runs of a sampler with another share of false negatives in each seed."""
     lines = [{"epoch": 1, "tnr_true": 1 - rate} for rate in rates]
     return [run(label, seed, 0.4, epochs=[line]) for seed, line in enumerate(lines)]
@@ -223,7 +224,7 @@ def test_skipped_examples_and_test_only_items_are_told() -> None:
     assert notes(three_samplers()) == []
 
 
-@pytest.mark.parametrize("module", [names, runs, summary])
+@pytest.mark.parametrize("module", [groups, names, summary])
 def test_the_examples_in_docstrings_hold(module: ModuleType) -> None:
     assert doctest.testmod(module).failed == 0
 

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from bayesneg import __version__
-from bayesneg.cli import audit, data, priors, reproduce, runs, train, tune
+from bayesneg.cli import audit, data, finished, priors, reproduce, train, tune
 from bayesneg.cli.output import say
 from bayesneg.cli.sampler_help import WithSamplers
 from bayesneg.errors import BayesnegError
@@ -52,9 +52,9 @@ app.command(cls=WithSamplers)(train.train)
 app.command()(train.compare)
 app.command()(tune.tune)
 app.command()(audit.audit)
-app.command()(runs.evaluate)
-app.command()(runs.recommend)
-app.command()(runs.report)
+app.command()(finished.evaluate)
+app.command()(finished.recommend)
+app.command()(finished.report)
 app.command()(priors.priors)
 app.command()(reproduce.reproduce)
 app.add_typer(data.app, name="data")

@@ -13,10 +13,10 @@ from bayesneg.report import tables
 from bayesneg.report.details import details, epoch_choice
 from bayesneg.report.finding import LabelPairs, false_negative_finding, quality_finding
 from bayesneg.report.glossary import glossary
+from bayesneg.report.groups import run_groups, studies
 from bayesneg.report.names import base_of, counted, cutoff, joined, primary_key
 from bayesneg.report.notes import notes
 from bayesneg.report.pages import Headline, Section, render_page, write_page
-from bayesneg.report.runs import group, studies
 from bayesneg.report.summary import final_keys, summarise
 from bayesneg.runs.record import RunRecord, is_number
 
@@ -93,7 +93,7 @@ def render(
 
 
 def _title(found: Mapping[str, Sequence[RunRecord]]) -> str:
-    samplers = list(dict.fromkeys(member.name for runs in found.values() for member in group(runs)))
+    samplers = list(dict.fromkeys(member.name for runs in found.values() for member in run_groups(runs)))
     who = joined(samplers) if len(samplers) <= 6 else counted(len(samplers), "sampler")
     return f"{who} on {joined(found)}"
 
@@ -113,7 +113,7 @@ def _facts(runs: Sequence[RunRecord]) -> str:
 def _study(runs: Sequence[RunRecord], prefix: str, *, of: str) -> Iterator[Section]:
     from bayesneg.report.figures import captions
 
-    groups, keys = group(runs), final_keys(runs)
+    groups, keys = run_groups(runs), final_keys(runs)
     key = primary_key(keys)
     if keys:
         leading, others = _split_keys(keys, key)

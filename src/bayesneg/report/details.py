@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bayesneg.report import tables
+from bayesneg.report.groups import RunGroup, run_groups
 from bayesneg.report.names import joined
 from bayesneg.report.pages import CodeBlock, Section
-from bayesneg.report.runs import RunGroup, group
 from bayesneg.report.summary import final_keys
 from bayesneg.runs.record import RunRecord
 
@@ -37,7 +37,7 @@ def details(found: Mapping[str, Sequence[RunRecord]]) -> Section:
     folds: list[Section] = []
     for dataset, runs in found.items():
         of = f": {dataset}" if len(found) > 1 else ""
-        groups = group(runs)
+        groups = run_groups(runs)
         choice = epoch_choice(runs)
         folds += [
             Section(f"Dataset{of}", tables=[tables.facts(f"Dataset {dataset}", _data_facts(runs))]),

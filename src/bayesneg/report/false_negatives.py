@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from bayesneg.evaluation.statistics import Estimate, estimate
+from bayesneg.report.groups import RunGroup
 from bayesneg.report.names import joined, percent
-from bayesneg.report.runs import RunGroup
 from bayesneg.runs.pairing import paired_over_seeds
 from bayesneg.runs.record import RunRecord, is_number
 

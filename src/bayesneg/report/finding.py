@@ -7,8 +7,8 @@ from collections.abc import Set as AbstractSet
 
 from bayesneg.evaluation.statistics import Estimate
 from bayesneg.report.false_negatives import PickRates
+from bayesneg.report.groups import RunGroup, run_groups
 from bayesneg.report.names import counted, joined, metric_name, number, percent
-from bayesneg.report.runs import RunGroup, group
 from bayesneg.report.summary import difference, final_estimate, truth_known, uniform_rate
 from bayesneg.runs.record import RunRecord, is_number
 
@@ -37,7 +37,7 @@ def quality_finding(runs: Sequence[RunRecord], key: str | None, indistinguishabl
     """
     if key is None:
         return "No recommendation metric was recorded in these runs, so there is nothing to rank."
-    measured = [member for member in group(runs) if is_number(final_estimate(member, key).mean)]
+    measured = [member for member in run_groups(runs) if is_number(final_estimate(member, key).mean)]
     fair = [member for member in measured if not member.uses_test_labels]
     if not measured:
         return f"{metric_name(key)} could not be measured in any of these runs."
@@ -51,7 +51,7 @@ def false_negative_finding(runs: Sequence[RunRecord], key: str | None) -> str:
 
     Empty where fewer than two samplers that may be compared recorded their picks.
     """
-    groups, known = group(runs), truth_known(runs)
+    groups, known = run_groups(runs), truth_known(runs)
     rates = PickRates(groups, lambda run: 1.0 - run.last("tnr_true" if known else "tnr"), known=known)
     if key is None or len(rates.names) < 2:
         return ""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from bayesneg.report.groups import RunGroup, run_groups
 from bayesneg.report.names import counted, joined
-from bayesneg.report.runs import RunGroup, group
 from bayesneg.runs.record import RunRecord, is_number
 
 
 def notes(runs: Sequence[RunRecord]) -> list[str]:
     """Sentences about one study; empty where there is no warning."""
-    groups = group(runs)
+    groups = run_groups(runs)
     return [*_oracles(groups), *_unlike(groups), *_skipped(runs), *_test_only(runs)]
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from bayesneg.evaluation.statistics import NOT_MEASURED, Estimate, estimate
+from bayesneg.report.groups import RunGroup, final_value, run_groups
 from bayesneg.report.names import is_better_higher, sorted_keys
-from bayesneg.report.runs import RunGroup, final_value, group
 from bayesneg.runs.pairing import paired
 from bayesneg.runs.record import RunRecord, is_number
 
@@ -52,7 +52,7 @@ def summarise(records: Sequence[RunRecord], keys: Sequence[str]) -> list[Compari
     >>> round(summarise(runs, ["ndcg@20"])[1].differences["ndcg@20"].mean, 4)
     0.02
     """
-    groups = group(records)
+    groups = run_groups(records)
     rows = [_row(member, groups[0], keys) for member in groups]
     return [replace(row, best=frozenset(key for key in keys if _is_best(row, rows, key))) for row in rows]
 

@@ -98,7 +98,7 @@ def unbias_surface(figure: Figure) -> None:
 def sampling_quality(study: PaperStudy) -> Draw:
     """Figure 4: TNR and INF of each sampler over the epochs."""
     from bayesneg.report.figures.plots import Curve, look
-    from bayesneg.report.runs import RunGroup
+    from bayesneg.report.groups import RunGroup
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(2, 1, sharex=True)

@@ -10,7 +10,7 @@ from typing import Final
 from bayesneg.evaluation.statistics import Estimate, estimate
 from bayesneg.experiments.cells import Cell
 from bayesneg.experiments.recipe import Recipe, RecipeRow
-from bayesneg.report.runs import final_value
+from bayesneg.report.groups import final_value
 from bayesneg.reproduction.published import METRICS, published
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord

@@ -9,8 +9,8 @@ from bayesneg.report.audit_page import plots
 from bayesneg.report.audit_page.rows import AuditedSplit, measured
 from bayesneg.report.figures import plots as curves
 from bayesneg.report.figures.captions import drawing, listed
+from bayesneg.report.groups import RunGroup
 from bayesneg.report.pages import Drawing
-from bayesneg.report.runs import RunGroup
 
 CURVES = {  # key → name of the figure, caption
     "fn": (

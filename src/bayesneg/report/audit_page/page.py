@@ -21,10 +21,10 @@ from bayesneg.report.audit_page.rows import (
     measured,
     short_names,
 )
+from bayesneg.report.groups import RunGroup
 from bayesneg.report.names import NOTHING, UNIFORM, counted, joined
 from bayesneg.report.notes import notes
 from bayesneg.report.pages import Headline, Section, Table, TableCell, render_page, write_page
-from bayesneg.report.runs import RunGroup
 from bayesneg.report.tables import estimate_cell, group_cell, number_cell
 from bayesneg.runs.record import RunRecord
 

@@ -12,8 +12,8 @@ from bayesneg.evaluation.cohorts import COHORTS
 from bayesneg.report.audit_page.rows import AuditedSplit, bins, deciles, measured, short_names
 from bayesneg.report.figures.canvas import GREY, svg
 from bayesneg.report.figures.plots import EndLabel, colour, label_ends, look, plain_log_labels
+from bayesneg.report.groups import RunGroup
 from bayesneg.report.names import UNIFORM
-from bayesneg.report.runs import RunGroup
 
 SHADES = ("#3b4252", "#8f9bb3", "#d8dee9")
 FLOOR = 1e-4  # what is less is drawn here

@@ -12,8 +12,8 @@ import numpy as np
 from bayesneg.evaluation.calibration import pooled
 from bayesneg.evaluation.statistics import Estimate, estimate
 from bayesneg.report.false_negatives import ONE_SEED, PickRates
+from bayesneg.report.groups import RunGroup, run_groups, studies
 from bayesneg.report.names import joined
-from bayesneg.report.runs import RunGroup, group, studies
 from bayesneg.runs.record import RunRecord, is_number
 
 NOTICED: Final = 0.05  # of the share that was asked for, or of the users
@@ -93,7 +93,7 @@ class AuditedSplit:
 
 def audited(records: Sequence[RunRecord]) -> list[AuditedSplit]:
     """The studies in the order of the records."""
-    return [AuditedSplit(name, group(runs)) for name, runs in studies(records).items()]
+    return [AuditedSplit(name, run_groups(runs)) for name, runs in studies(records).items()]
 
 
 def short_names(found: Sequence[AuditedSplit]) -> list[str]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from bayesneg.evaluation.statistics import estimate
 from bayesneg.report.figures import plots
+from bayesneg.report.groups import RunGroup, median_seconds
 from bayesneg.report.names import base_of, is_better_higher, metric_name, number
 from bayesneg.report.pages import Drawing
-from bayesneg.report.runs import RunGroup, median_seconds
 from bayesneg.report.summary import final_estimate
 from bayesneg.runs.record import is_number
 

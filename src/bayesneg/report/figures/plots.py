@@ -18,8 +18,8 @@ from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, NullLocator
 
 from bayesneg.report.figures.canvas import GREY, svg
+from bayesneg.report.groups import RunGroup, final_value, median_seconds
 from bayesneg.report.names import UNIFORM, metric_name
-from bayesneg.report.runs import RunGroup, final_value, median_seconds
 from bayesneg.report.summary import final_estimate
 from bayesneg.runs.record import RunRecord
 

@@ -48,7 +48,7 @@ def studies(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
     return found
 
 
-def group(runs: Sequence[RunRecord]) -> list[RunGroup]:
+def run_groups(runs: Sequence[RunRecord]) -> list[RunGroup]:
     """The groups of one study, in the order of their first run.
 
     A seed counts once per group: a run given twice is dropped, and a second, different run of the same
