@@ -6,7 +6,8 @@ New runs are appended to a ledger of JSON lines under ``runs/``; this command ad
 after which the ledger can be deleted. A run keeps its cell, its settings, the metrics at 5, 10 and 20, and its curve at
 the epochs that were evaluated. Runs evaluated on test labels also keep each user's NDCG@20 in steps of 1/4,000, rounded
 such that the mean over users stays exact. To save space these values are averaged over seeds that are always used
-together, and every run of such a group has the group's average.
+together, and every run of such a group has the group's average. Baselines that several studies of a dataset have in
+common are stored once, in ``DATASET-baselines.parquet`` beside their archives.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ METRICS: Final = tuple(f"{name}@{k}" for name in ("precision", "recall", "ndcg")
 CURVES: Final = (MAIN, "tnr", "inf", "tnr_uniform")
 PAIRED: Final = ("reproduction",)  # studies whose rows are paired by seed; elsewhere all seeds of a row are averaged
 TESTED: Final = ("last", "best")  # views that are evaluated on test labels
+SHARED: Final = "baselines"  # ending of the archive that the studies of a dataset share
 TEXTS: Final = ("cell", "spec", "versions", "data")  # repeated from run to run, so that JSON compresses well
 PLAIN: Final = ("label", "seed", "dataset", "sampler", "model", "reported_epoch", "select", "uses_test_labels")
 
@@ -39,6 +41,11 @@ PLAIN: Final = ("label", "seed", "dataset", "sampler", "model", "reported_epoch"
 def read(*paths: Path) -> dict[str, Entry]:
     """The runs of the archives by the keys of their cells; a file that does not exist holds none."""
     return {entry.key: entry for path in paths if path.exists() for entry in _unpacked(pl.read_parquet(path))}
+
+
+def shared_of(path: Path) -> Path:
+    """The archive of the baselines that a study has in common with others of its dataset."""
+    return path.with_name(f"{path.stem.rpartition('-')[0]}-{SHARED}{path.suffix}")
 
 
 def write(path: Path, entries: Sequence[Entry]) -> Path:
@@ -183,7 +190,8 @@ def main() -> None:
         raise SystemExit(__doc__)
     *ledgers, archive = map(Path, sys.argv[1:])
     known = read(archive)
-    found = {key: entry for key, entry in ledger.read(ledgers).items() if key not in known}
+    stored = {*known, *read(shared_of(archive))}
+    found = {key: entry for key, entry in ledger.read(ledgers).items() if key not in stored}
     print(f"{len(found)} runs added to {write(archive, [*known.values(), *found.values()])}")
 
 

@@ -17,7 +17,7 @@ from bayesneg.reproduction.published import published
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
 from benchmarks import archive
-from benchmarks.studies.beyond import RESULTS, Training, curve, folds, studied, written
+from benchmarks.studies.beyond import RESULTS, Training, archived, curve, folds, studied, written
 from benchmarks.studies.choosing import (
     MAIN,
     Choice,
@@ -125,7 +125,8 @@ def studies() -> list[DatasetStudy]:
     found = []
     for path in sorted(RESULTS.glob("*.parquet")):
         dataset, _, model = path.stem.rpartition("-")
-        found.append(DatasetStudy(dataset, model, list(archive.read(path).values())))
+        if model != archive.SHARED:
+            found.append(DatasetStudy(dataset, model, list(archived(dataset, model).values())))
     return found
 
 

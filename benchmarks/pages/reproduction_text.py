@@ -275,7 +275,7 @@ def numbers(made: Sequence[Chapter]) -> list[dict[str, Any]]:
 
 
 def paired_tests(made: Sequence[Chapter]) -> list[dict[str, Any]]:
-    """Every paired test in NDCG@20; p-values are corrected within a table, or within the readings of one row."""
+    """Every paired test in NDCG@20; p-values are corrected within a table, or within the readings of one row, and have three figures."""
     return [
         {
             **_at(chapter, study),
@@ -285,8 +285,8 @@ def paired_tests(made: Sequence[Chapter]) -> list[dict[str, Any]]:
             "difference": over.mean,
             "low": over.low,
             "high": over.high,
-            "p_users": over.p_value,
-            "p_seeds": test.difference.over_seeds.p_value,
+            "p_users": _three_figures(over.p_value),
+            "p_seeds": _three_figures(test.difference.over_seeds.p_value),
             "verdict": test.verdict,
         }
         for chapter in made
@@ -295,6 +295,10 @@ def paired_tests(made: Sequence[Chapter]) -> list[dict[str, Any]]:
         for test in pairwise_tests(study)
         for over in [test.difference.over_users]
     ]
+
+
+def _three_figures(p_value: float) -> str:
+    return "<1e-300" if p_value < 1e-300 else f"{p_value:.3g}"  # below that a float is rounded to zero
 
 
 def _at(chapter: Chapter, study: PaperStudy) -> dict[str, str]:

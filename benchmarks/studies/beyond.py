@@ -199,11 +199,13 @@ def _on(views: Iterable[str], source: Source, model: str, rows: Sequence[Trainin
 
 def finished(dataset: str, model: str) -> dict[str, Entry]:
     """What was run, archived or not."""
-    return {**archive.read(archive_of(dataset, model)), **ledger.read(ledger_of(dataset, model))}
+    return {**archived(dataset, model), **ledger.read(ledger_of(dataset, model))}
 
 
-def archive_of(dataset: str, model: str) -> Path:
-    return RESULTS / f"{dataset}-{model}.parquet"
+def archived(dataset: str, model: str) -> dict[str, Entry]:
+    """The model's runs, and those of the baselines that the studies of both models have in common."""
+    own = RESULTS / f"{dataset}-{model}.parquet"
+    return archive.read(own, archive.shared_of(own))
 
 
 def ledger_of(dataset: str, model: str) -> Path:

@@ -1,5 +1,7 @@
 """An archive gives back what the pages need of a ledger."""
 
+import json
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +11,7 @@ from bayesneg.experiments.cells import Cell
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
 from benchmarks import archive
+from benchmarks.machine import RESULTS
 
 CELL = Cell("ml-100k", "abc", "last", "mf", "bns", "BNS", 10, 0, sampler_settings={"candidates": 5})
 
@@ -72,3 +75,21 @@ def test_an_archive_can_be_extended(tmp_path):
     first = archived(path, entry(0, (0.2,)))
     found = archived(path, *first.values(), entry(1, (0.4,)))
     assert [one.record.per_user["ndcg@20"][0] for one in found.values()] == pytest.approx([0.3, 0.3], abs=1e-3)
+
+
+def test_no_run_of_the_studies_beyond_the_paper_is_archived_twice():
+    paths = sorted((RESULTS / "beyond").glob("*.parquet"))
+    counts = Counter(key for path in paths for key in archive.read(path))
+    assert [key for key, n in counts.items() if n > 1] == []
+
+
+def test_what_studies_share_is_not_archived_again(tmp_path, monkeypatch):
+    shared, own = entry(model="ease", sampler=""), entry(1)
+    archive.write(tmp_path / "ml-100k-baselines.parquet", [shared])
+    ledger = tmp_path / "ml-100k-mf.jsonl"
+    ledger.write_text("".join(json.dumps(one.to_dict()) + "\n" for one in (shared, own)))
+    path = tmp_path / "ml-100k-mf.parquet"
+    monkeypatch.setattr("sys.argv", ["archive", str(ledger), str(path)])
+    archive.main()
+    assert list(archive.read(path)) == [own.key]
+    assert archive.read(path, archive.shared_of(path)).keys() == {shared.key, own.key}
