@@ -50,21 +50,21 @@ def fit(
     """Train a model on ``split.train`` with the negatives of a sampler.
 
     Args:
-        model: settings such as ``MF(dim=32)``. A baseline such as ``EASE()`` takes no sampler and has one epoch.
-        split: the training, test and, if there is one, validation part, over the same users and items.
-        sampler: a built-in sampler, or a custom :class:`~bayesneg.interfaces.NegativeSampler`.
-        epochs: passes over the training interactions.
-        seed: of the initial embeddings, the order of examples and every draw. The same seed gives the same bytes on a
+        model: Settings such as ``MF(dim=32)``. A baseline such as ``EASE()`` takes no sampler and has one epoch.
+        split: The training, test and, if there is one, validation part, over the same users and items.
+        sampler: A built-in sampler, or a custom :class:`~bayesneg.interfaces.NegativeSampler`.
+        epochs: Passes over the training interactions.
+        seed: Of the initial embeddings, the order of examples and every draw. The same seed gives the same bytes on a
             CPU.
-        select: report the ``"last"`` epoch, or the ``"best"`` by NDCG@20 on validation data. Unless given, ``"best"``
+        select: Report the ``"last"`` epoch, or the ``"best"`` by NDCG@20 on validation data. Unless given, ``"best"``
             where the split has a validation part.
-        evaluate_every: epochs between two evaluations (NDCG@20); the last epoch is always evaluated.
-        label: the run's name in tables; the sampler's settings unless given.
-        out: a folder that records the run, with checkpoints; needed to resume.
-        resume: resume the run in ``out``. It ends in the same bytes as a run that was never interrupted.
-        checkpoint_every: epochs between two checkpoints.
-        progress: show a progress bar on stderr, show nothing, or call this function with each epoch's line.
-        observer: sees every sampled block and each epoch's end; what it returns joins the epoch's line.
+        evaluate_every: Epochs between two evaluations (NDCG@20); the last epoch is always evaluated.
+        label: The run's name in tables; the sampler's settings unless given.
+        out: A folder that records the run, with checkpoints; needed to resume.
+        resume: Resume the run in ``out``. It ends in the same bytes as a run that was never interrupted.
+        checkpoint_every: Epochs between two checkpoints.
+        progress: Show a progress bar on stderr, show nothing, or call this function with each epoch's line.
+        observer: Sees every sampled block and each epoch's end; what it returns joins the epoch's line.
 
     Returns:
         The trained model at the reported epoch, with the data and a record of all measures.

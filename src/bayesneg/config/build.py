@@ -280,8 +280,8 @@ def _wrapped(prior: Prior, given: Settings, split: Split) -> Prior:
 def _rejected(given: Settings, split: Split) -> Interactions:
     """The pairs shown without an interaction: all rows of the file, or those that a column marks.
 
-    Where interactions are held out, the same share of what was shown must be: otherwise nothing but test labels would
-    be missing from it, and the prior would leak them.
+    The same share of the shown pairs is held out as of the interactions: otherwise only test labels would be missing
+    from them, and the prior would leak these.
     """
     from bayesneg.data.load import load  # reads tables, which a bare machine cannot
 

@@ -141,8 +141,8 @@ def download(name: str, *, data_dir: str | Path | None = None, progress: Progres
 
     Args:
         name: ``"ml-100k"`` or ``"ml-1m"``.
-        data_dir: the data folder; see :func:`data_folder`.
-        progress: called with the bytes so far and, where it is known, their total.
+        data_dir: The data folder; see :func:`data_folder`.
+        progress: Called with the bytes so far and, where it is known, their total.
 
     Returns:
         The dataset's folder, and whether it was there before.

@@ -18,7 +18,7 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.seeding import stream
 
-ML_100K = (943, 1682, 100_000)  # users, items, interactions: a world is as dense, its users are no busier
+ML_100K = (943, 1682, 100_000)  # users, items, interactions: the density and the users' activity of a synthetic world
 TASTE, QUALITY = 5.0, 2.5  # standard deviations of p_u · q_i and of b_i
 # The least active user of ML-100K has 20 interactions, the mean is 106; above the least it is log-normal.
 LEAST_ACTIVITY, ACTIVITY_SPREAD = 0.19, 1.2

@@ -37,9 +37,9 @@ def score_densities(scorer: Scorer, split: Split, *, bins: int = 60) -> dict[str
     one for the counts, keep no more than a block of scores in memory.
 
     Args:
-        scorer: the model.
-        split: its training and held-out parts.
-        bins: of the grid.
+        scorer: The model.
+        split: Its training and held-out parts.
+        bins: Of the grid.
 
     Returns:
         ``low`` and ``high``, the ends of the grid; ``true`` and ``false`` (bins,), densities of integral one; and

@@ -24,12 +24,12 @@ class Estimate:
     """A mean with its Student-t interval.
 
     Args:
-        mean: the mean of the finite values; nan where there is none.
-        low: the lower end of the interval; nan where there is no interval.
-        high: the upper end of the interval.
-        over: what the values are taken over: seeds or users; "nothing" where there is no interval.
-        n: the number of finite values.
-        p_value: of the two-sided t-test that the true mean is zero; nan where it was not computed.
+        mean: The mean of the finite values; nan where there is none.
+        low: The lower end of the interval; nan where there is no interval.
+        high: The upper end of the interval.
+        over: What the values are taken over: seeds or users; "nothing" where there is no interval.
+        n: The number of finite values.
+        p_value: Of the two-sided t-test that the true mean is zero; nan where it was not computed.
     """
 
     mean: float
@@ -61,9 +61,9 @@ class PairedDifference:
     """One method minus another in one metric, judged on the same data with the same seeds.
 
     Args:
-        over_users: of each user's mean over the shared seeds; not measured where runs have no values per user.
-        over_seeds: of each seed's mean over the users; no interval where one seed is shared.
-        n_seeds: how many seeds are shared.
+        over_users: Of each user's mean over the shared seeds; not measured where runs have no values per user.
+        over_seeds: Of each seed's mean over the users; no interval where one seed is shared.
+        n_seeds: How many seeds are shared.
     """
 
     over_users: Estimate
@@ -139,8 +139,8 @@ def paired_difference(
     Args:
         a: (n,) one value per user or seed.
         b: (n,) the values of the other method for the same users or seeds.
-        level: the probability that the interval covers the true difference.
-        over: what the pairs are.
+        level: The probability that the interval covers the true difference.
+        over: What the pairs are.
 
     >>> difference = paired_difference(np.array([3.0, 4.0, 8.0]), np.array([2.0, 2.0, 5.0]))
     >>> difference.mean, round(difference.p_value, 4)

@@ -36,9 +36,9 @@ def hide(data: Interactions, shares: Iterable[float], *, seed: int = 0) -> dict[
     """Hide a share of each user's interactions from training: known false negatives.
 
     Args:
-        data: the observed interactions.
-        shares: of each user's interactions, between 0 and 1; one split for each.
-        seed: of what is hidden.
+        data: The observed interactions.
+        shares: Shares of each user's interactions, between 0 and 1; one split for each.
+        seed: Seed of the choice of hidden interactions.
 
     Returns:
         Name → split, whose test part is what is hidden; the name says how much.
@@ -72,7 +72,7 @@ class Audit:
     """The result of :func:`bayesneg.audit`.
 
     Args:
-        records: one per split, sampler and seed; their epochs hold every measure.
+        records: One per split, sampler and seed; their epochs hold every measure.
     """
 
     records: Sequence[RunRecord]
@@ -143,17 +143,17 @@ def audit(
     """Train with each sampler and each seed, and measure what is sampled, epoch by epoch.
 
     Args:
-        model: such as ``MF()``, or text as on the command line.
-        split: one split, or several by name, as :func:`hide` returns them.
-        samplers: a mapping label → sampler, a list of samplers, or text, as in :func:`bayesneg.compare`. A function of
+        model: Such as ``MF()``, or text as on the command line.
+        split: One split, or several by name, as :func:`hide` returns them.
+        samplers: A mapping label → sampler, a list of samplers, or text, as in :func:`bayesneg.compare`. A function of
             a split that returns a sampler is called for each split (an oracle needs the labels of its split).
-        seeds: how many (0, 1, …), or which.
-        epochs: passes over the training interactions.
-        probes: training examples for which the sampler is asked again after each epoch, for hardness and calibration.
-        jobs: runs at a time; one per core unless given, and one on a GPU. Results do not depend on it.
-        out: a file that gets a line for each finished run, as soon as it is finished.
-        resume: keep the finished runs in ``out`` and train the others.
-        progress: show a progress bar for each sampler on stderr.
+        seeds: How many (0, 1, …), or which.
+        epochs: Passes over the training interactions.
+        probes: Training examples for which the sampler is called again after each epoch, for hardness and calibration.
+        jobs: Runs at a time; one per core unless given, and one on a GPU. Results do not depend on it.
+        out: A file that gets a line for each finished run, as soon as it is finished.
+        resume: Keep the finished runs in ``out`` and train the others.
+        progress: Show a progress bar for each sampler on stderr.
 
     Returns:
         The records, split by split, sampler by sampler, seed by seed, and their measures as data frames.

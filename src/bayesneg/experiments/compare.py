@@ -48,22 +48,22 @@ def compare(
     """Train each model with each sampler and each seed, and each baseline.
 
     Args:
-        model: one model such as ``MF()``, or several: a list, or a mapping label → model. With several, the label of a
+        model: One model such as ``MF()``, or several: a list, or a mapping label → model. With several, the label of a
             run says which model it is: ``LightGCN + BNS``. Text as on the command line is taken as well:
             ``"mf,lightgcn:layers=2"``.
-        split: the parts of the data, the same for every run.
-        samplers: a mapping label → sampler, a list of samplers, whose settings label them, or text as on the command
-            line: ``"rns,bns:candidates=10"``. A function of the split that returns a sampler is taken for a sampler.
+        split: The parts of the data, the same for every run.
+        samplers: A mapping label → sampler, a list of samplers, whose settings label them, or text as on the command
+            line: ``"rns,bns:candidates=10"``. A function of the split that returns a sampler is accepted too.
             The first is the one that reports compare the others with.
-        baselines: models that need no sampler, given in the same ways: ``[bn.baselines.EASE()]``, ``"ease"``.
-        seeds: how many (0, 1, …), or which.
-        epochs: passes over the training interactions.
-        select: the epoch to report, as in :func:`bayesneg.fit`.
-        evaluate_every: epochs between two evaluations, as in :func:`bayesneg.fit`.
-        jobs: runs at a time; one per core unless given, and one on a GPU. Results do not depend on it.
-        out: a folder that gets one run folder for each run.
-        resume: keep the finished runs in ``out`` and resume the others.
-        progress: show a progress bar for each label on stderr.
+        baselines: Models that need no sampler, given in the same ways: ``[bn.baselines.EASE()]``, ``"ease"``.
+        seeds: How many (0, 1, …), or which.
+        epochs: Passes over the training interactions.
+        select: The epoch to report, as in :func:`bayesneg.fit`.
+        evaluate_every: Epochs between two evaluations, as in :func:`bayesneg.fit`.
+        jobs: Runs at a time; one per core unless given, and one on a GPU. Results do not depend on it.
+        out: A folder that gets one run folder for each run.
+        resume: Keep the finished runs in ``out`` and resume the others.
+        progress: Show a progress bar for each label on stderr.
 
     Returns:
         One record per run, sampler by sampler, seed by seed; the baselines last.

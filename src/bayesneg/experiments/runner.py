@@ -57,10 +57,10 @@ def run_all(
     their current epoch; the other tasks are not started.
 
     Args:
-        tasks: functions that train and call their argument with each epoch's line.
-        jobs: tasks at a time.
-        show: called with the position of a task and its epoch's line, from several threads.
-        on_stop: called when the tasks are to end early.
+        tasks: Functions that train and call their argument with each epoch's line.
+        jobs: Tasks at a time.
+        show: Called with the position of a task and its epoch's line, from several threads.
+        on_stop: Called when the tasks are to end early.
     """
     stop = Event()
 

@@ -44,12 +44,12 @@ def sweep(
     """Run every cell that the ledger at ``path`` does not hold yet.
 
     Args:
-        cells: run in this order; of two with the same key one is run.
-        path: the ledger; its folder is made if it is missing.
-        source: where the splits come from; worker processes get a copy.
-        jobs: worker processes. Results do not depend on it.
-        resume: keep finished cells; otherwise every cell is run again, and its later line counts.
-        progress: show one bar over all cells, with the time left.
+        cells: Run in this order; of two with the same key one is run.
+        path: The ledger; its folder is made if it is missing.
+        source: Where the splits come from; worker processes get a copy.
+        jobs: Worker processes. Results do not depend on it.
+        resume: Keep finished cells; otherwise every cell is run again, and its later line counts.
+        progress: Show one bar over all cells, with the time left.
 
     Returns:
         The cells that could not be finished; nothing is raised for them.

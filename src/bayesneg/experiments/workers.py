@@ -63,7 +63,7 @@ class Workers:
         raise BayesnegError(f"its worker process died {TRIES} times; is memory short?")
 
     def close(self) -> None:
-        """End all processes now, whatever they are at."""
+        """Terminate all processes immediately, running work included."""
         with self._lock:
             self._closed = True
             for worker in self._all:

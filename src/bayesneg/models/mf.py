@@ -3,9 +3,9 @@
 S. Rendle et al., "BPR: Bayesian Personalized Ranking from Implicit Feedback", UAI 2009; settings of B. Liu and B. Wang,
 ICDE 2023. The score is x_ui = w_u · h_i; a pair (u, i) with its negative j is one step on ln σ(x_ui − x_uj).
 
-In an ensemble the embeddings of its models stand side by side and the score is the mean of their scores. Each model
-learns from its own error on the same pair, and the negative is chosen by the mean (AOBPR by factor: by a factor of one
-model). The embeddings are kept divided by the square root of the ensemble size, so that their inner product is the
+In an ensemble the embeddings of its models are concatenated and the score is the mean of their scores. Each model has
+a separate gradient on the same pair, and the negative is chosen by the mean (AOBPR by factor: by a factor of one
+model). The embeddings are stored divided by the square root of the ensemble size, so that their inner product is the
 mean.
 """
 
@@ -53,7 +53,7 @@ class MF:
         threads: Threads that train without locks (Hogwild); above 1 training is faster and not deterministic.
         sampling_batch: The number of consecutive pairs for which a custom sampler is called at once, before their
             steps are taken; built-in samplers see the embeddings as they are at each pair.
-        ensemble_size: The number of models trained side by side on the same negatives, each from its own error; the
+        ensemble_size: Number of models in the ensemble, trained on the same negatives with separate gradients; the
             score is the mean of their scores.
 
     >>> MF(dim=64).shuffle, MF.paper().shuffle

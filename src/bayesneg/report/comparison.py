@@ -35,12 +35,12 @@ def write_report(
     """Write the HTML report of a comparison: one file that opens offline.
 
     Args:
-        records: the runs to compare, as :func:`bayesneg.compare` returns them; runs of several datasets are compared
+        records: The runs to compare, as :func:`bayesneg.compare` returns them; runs of several datasets are compared
             dataset by dataset.
-        path: the file to write; folders on the way are created, an existing file is replaced in one step.
-        title: the heading of the page; by default the samplers and the datasets.
-        first: dataset → sections that come before those made from its records.
-        indistinguishable: dataset → pairs of labels that a stricter test could not distinguish; the headline then
+        path: The file to write; folders on the way are created, an existing file is replaced in one step.
+        title: The heading of the page; by default the samplers and the datasets.
+        first: Dataset → sections that come before those made from its records.
+        indistinguishable: Dataset → pairs of labels that a stricter test could not distinguish; the headline then
             names no winner between them.
 
     Returns:

@@ -23,9 +23,9 @@ class PickRates:
     An extreme is named only where the paired difference over seeds distinguishes it from every other sampler.
 
     Args:
-        groups: the samplers of one dataset; those that see the test labels or picked nothing are left out.
-        rate: the rate of a run.
-        known: whether the ground truth is known; if not, only held-out positives count.
+        groups: The samplers of one dataset; those that see the test labels or picked nothing are left out.
+        rate: The rate of a run.
+        known: Whether the ground truth is known; if not, only held-out positives count.
     """
 
     def __init__(self, groups: Sequence[RunGroup], rate: RateOfRun, *, known: bool) -> None:

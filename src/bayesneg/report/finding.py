@@ -28,9 +28,9 @@ def quality_finding(runs: Sequence[RunRecord], key: str | None, indistinguishabl
     labels do not compete.
 
     Args:
-        runs: the runs of one dataset.
-        key: the metric to rank by; None where none was recorded.
-        indistinguishable: pairs of labels that a stricter test could not distinguish.
+        runs: The runs of one dataset.
+        key: The metric to rank by; None where none was recorded.
+        indistinguishable: Pairs of labels that a stricter test could not distinguish.
 
     Returns:
         A few sentences.

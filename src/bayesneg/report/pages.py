@@ -28,13 +28,13 @@ class TableCell:
     """One cell of a table.
 
     Args:
-        text: what it says.
-        value: what the column sorts by; an empty text sorts last.
-        style: a class of the stylesheet: "best", "text".
-        spread: the half-width of the interval, written after ±.
-        minor: lines in small print below.
-        off: a line in small print that is marked as too far from what was expected.
-        badge: a label below the text.
+        text: What it says.
+        value: What the column sorts by; an empty text sorts last.
+        style: A class of the stylesheet: "best", "text".
+        spread: The half-width of the interval, written after ±.
+        minor: Lines in small print below.
+        off: A line in small print that is marked as too far from what was expected.
+        badge: A label below the text.
     """
 
     text: str

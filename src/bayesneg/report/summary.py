@@ -38,8 +38,8 @@ def summarise(records: Sequence[RunRecord], keys: Sequence[str]) -> list[Compari
     """Rows of the comparison table, in the order of the records.
 
     Args:
-        records: runs on one dataset; those of one sampler are averaged over their seeds.
-        keys: the metrics wanted, as in ``RunRecord.final``; one that was not measured gives a NaN mean.
+        records: Runs on one dataset; those of one sampler are averaged over their seeds.
+        keys: The metrics wanted, as in ``RunRecord.final``; one that was not measured gives a NaN mean.
 
     Intervals are over seeds where a sampler has two or more, else over users. A difference is paired: over
     the seeds both samplers share, or, with one shared seed, over users. Samplers that see test labels are

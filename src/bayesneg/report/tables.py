@@ -20,10 +20,10 @@ def comparison(rows: Sequence[ComparisonRow], keys: Sequence[str], *, name: str,
     """Rows samplers, columns metrics; under each number its difference to the first row's.
 
     Args:
-        rows: what :func:`~bayesneg.report.summary.summarise` returned.
-        keys: the metrics to show.
-        name: what a screen reader calls the table.
-        with_rates: whether to show the false-negative rate of the picks, where any was recorded.
+        rows: What :func:`~bayesneg.report.summary.summarise` returned.
+        keys: The metrics to show.
+        name: What a screen reader calls the table.
+        with_rates: Whether to show the false-negative rate of the picks, where any was recorded.
     """
     rates = with_rates and any(is_number(row.false_negatives.mean) for row in rows)
     cells = [

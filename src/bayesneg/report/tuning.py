@@ -22,7 +22,7 @@ def tuning_sections(tuning: TuningResult) -> list[Section]:
     """The sections that come before the final comparison: ``first`` of :func:`bayesneg.write_report`.
 
     Args:
-        tuning: what :func:`bayesneg.tune` returned.
+        tuning: What :func:`bayesneg.tune` returned.
 
     Returns:
         The recommendation with its evidence, and the search with its trials.

@@ -22,7 +22,7 @@ def results_frame(studies: Iterable[PaperStudy]) -> pl.DataFrame:
     """What was measured beside what was published, one row per sampler and metric.
 
     Args:
-        studies: the studies, in the order of the rows.
+        studies: The studies, in the order of the rows.
 
     Returns:
         A frame with the mean over seeds, its interval (null with one seed), the paper's number (null where there is

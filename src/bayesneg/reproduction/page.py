@@ -21,9 +21,9 @@ def write_page(title: str, studies: Sequence[PaperStudy], path: Path) -> Path:
     """Write one file for all studies; each is compared by itself.
 
     Args:
-        title: the heading of the page.
-        studies: what was measured beside what was published.
-        path: the file to write.
+        title: The heading of the page.
+        studies: What was measured beside what was published.
+        path: The file to write.
 
     Returns:
         The path of the file.

@@ -134,18 +134,18 @@ def reproduce(
     """Run the experiment behind a table or figure of the paper, and write its files.
 
     Args:
-        name: a table or figure of the paper, such as ``"table2"``, or a custom TOML recipe.
-        source: where datasets are read from.
-        out: the folder for the records and for the files made from them.
-        datasets: only these datasets of the recipe; all unless given.
-        models: only these models of the recipe.
-        samplers: only these rows of the recipe, by label.
-        views: only these views: the last epoch, or the best on validation data.
-        seeds: the number of runs per sampler, instead of the recipe's.
-        epochs: the number of training epochs, instead of the recipe's.
-        jobs: the number of processes.
-        resume: whether to reuse the finished cells in ``out``.
-        progress: whether to show a progress bar.
+        name: A table or figure of the paper, such as ``"table2"``, or a custom TOML recipe.
+        source: Where datasets are read from.
+        out: The folder for the records and for the files made from them.
+        datasets: Only these datasets of the recipe; all unless given.
+        models: Only these models of the recipe.
+        samplers: Only these rows of the recipe, by label.
+        views: Only these views: the last epoch, or the best on validation data.
+        seeds: The number of runs per sampler, instead of the recipe's.
+        epochs: The number of training epochs, instead of the recipe's.
+        jobs: The number of processes.
+        resume: Whether to reuse the finished cells in ``out``.
+        progress: Whether to show a progress bar.
 
     Returns:
         The studies, the files written, what could not run on this machine, and what failed.

@@ -27,9 +27,9 @@ class Entry:
     """A finished run.
 
     Args:
-        key: a digest of all that decides the results.
-        cell: what was to be run, in plain values.
-        record: the record of the run.
+        key: A digest of all that decides the results.
+        cell: What was to be run, in plain values.
+        record: The record of the run.
     """
 
     key: str

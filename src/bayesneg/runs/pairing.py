@@ -20,9 +20,9 @@ def paired(one: Sequence[RunRecord], other: Sequence[RunRecord], key: str) -> Pa
     """``one`` minus ``other`` in the metric ``key``; None where they share no seed on the same data.
 
     Args:
-        one: the runs of a method, one per seed.
-        other: the runs of the method to subtract.
-        key: a metric of ``RunRecord.final``, such as ``"ndcg@20"``.
+        one: The runs of a method, one per seed.
+        other: The runs of the method to subtract.
+        key: A metric of ``RunRecord.final``, such as ``"ndcg@20"``.
     """
     pairs = _pairs(one, other)
     if not pairs:
@@ -37,9 +37,9 @@ def paired_over_seeds(
     """``one`` minus ``other`` in any value of a run, over the seeds that both have on the same data.
 
     Args:
-        one: the runs of a method, one per seed.
-        other: the runs of the method to subtract.
-        value: the value of a run; nan where it was not measured.
+        one: The runs of a method, one per seed.
+        other: The runs of the method to subtract.
+        value: The value of a run; nan where it was not measured.
     """
     pairs = _pairs(one, other)
     mine, theirs = (np.array([value(pair[side]) for pair in pairs], dtype=np.float64) for side in (0, 1))

@@ -27,21 +27,21 @@ class RunRecord:
     """One run: its settings, its data, and every measure of every epoch; no weights.
 
     Args:
-        label: the name in tables, such as ``BNS (candidates=10)``.
-        seed: of initialization, order and draws.
-        dataset: the name of the data.
-        sampler: the sampler's short name, such as ``bns``; empty for a baseline.
-        model: the model's settings as text, such as ``MF (dim=64)``.
-        spec: settings of the model and the sampler in plain values, and ``evaluate_every``.
-        versions: of Python and of the libraries that compute, and the GPU.
-        data: counts and the fingerprint of the split: ``n_users``, ``n_items``, ``n_train``, ``fingerprint``, …
-        epochs: one line per epoch, each with the key ``epoch``, sampling quality, seconds, and metrics if evaluated.
-        final: test metrics of the reported epoch.
-        intervals: their 95% intervals over users, (low, high).
-        reported_epoch: the epoch of ``final``.
-        select: how it was chosen: ``last``, or ``best`` on validation data.
-        uses_test_labels: whether the sampler looks at test labels on purpose, as an oracle does.
-        per_user: metric → values (n_users,) of the reported epoch; None where they were not kept.
+        label: The name in tables, such as ``BNS (candidates=10)``.
+        seed: Seed of initialization, order and draws.
+        dataset: The name of the data.
+        sampler: The sampler's short name, such as ``bns``; empty for a baseline.
+        model: The model's settings as text, such as ``MF (dim=64)``.
+        spec: Settings of the model and the sampler in plain values, and ``evaluate_every``.
+        versions: Versions of Python and of the libraries that compute, and the GPU.
+        data: Counts and the fingerprint of the split: ``n_users``, ``n_items``, ``n_train``, ``fingerprint``, …
+        epochs: One line per epoch, each with the key ``epoch``, sampling quality, seconds, and metrics if evaluated.
+        final: Test metrics of the reported epoch.
+        intervals: Their 95% intervals over users, (low, high).
+        reported_epoch: The epoch of ``final``.
+        select: How it was chosen: ``last``, or ``best`` on validation data.
+        uses_test_labels: Whether the sampler looks at test labels on purpose, as an oracle does.
+        per_user: Metric → values (n_users,) of the reported epoch; None where they were not kept.
 
     >>> run = RunRecord(label="RNS", seed=0, dataset="toy", epochs=[{"epoch": 1, "tnr": 0.9}])
     >>> run.last("tnr"), run.at_epochs("tnr")

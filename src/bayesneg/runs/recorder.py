@@ -37,12 +37,12 @@ class Recorder:
     """Writes a run to its folder as it trains, or nothing where there is no folder.
 
     Args:
-        folder: of the run; None to record nothing.
-        resume: continue the run in the folder, where there is one.
-        record: what is known of the run before its first epoch.
-        split: the data, which the folder keeps.
-        training: where training stands; a resumed run's checkpoint is loaded into it.
-        epochs: that the run will have in the end.
+        folder: Folder of the run; None to record nothing.
+        resume: Continue the run in the folder, where there is one.
+        record: What is known of the run before its first epoch.
+        split: The data, which the folder keeps.
+        training: Where training stands; a resumed run's checkpoint is loaded into it.
+        epochs: Number of epochs that the run will have in the end.
     """
 
     def __init__(

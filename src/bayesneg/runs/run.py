@@ -26,9 +26,9 @@ class Run:
     """A finished run, as :func:`bayesneg.fit` returns it and :func:`bayesneg.load_run` reads it.
 
     Args:
-        scorer: the trained model at the reported epoch; ``scorer.score_all(users)`` gives scores (B, n_items).
-        split: the data it was trained and evaluated on.
-        record: settings, measures of every epoch, and test metrics.
+        scorer: The trained model at the reported epoch; ``scorer.score_all(users)`` gives scores (B, n_items).
+        split: The data it was trained and evaluated on.
+        record: Settings, measures of every epoch, and test metrics.
 
     >>> import bayesneg as bn
     >>> data = bn.split(bn.synthetic(60, 80, seed=0), test=0.2, seed=0)
@@ -45,7 +45,7 @@ class Run:
         """Evaluate over the full catalogue.
 
         Args:
-            k: list length, or several; 5, 10 and 20 unless given.
+            k: List length, or several; 5, 10 and 20 unless given.
             part: ``"test"`` or ``"validation"``.
 
         Returns:
@@ -57,8 +57,8 @@ class Run:
         """The highest-scored items that the user has not interacted with.
 
         Args:
-            user: the raw identifier of a user.
-            k: how many items.
+            user: The raw identifier of a user.
+            k: How many items.
 
         Returns:
             Pairs of raw item identifier and score, best first; fewer than ``k`` where the catalogue has no more.
@@ -72,7 +72,7 @@ class Run:
         """Write the run to a new folder, for :func:`bayesneg.load_run`.
 
         Args:
-            path: a folder that does not exist or is empty.
+            path: A folder that does not exist or is empty.
 
         Returns:
             The folder.
@@ -95,7 +95,7 @@ def load_run(path: str | Path) -> Run:
     """Read a run from its folder.
 
     Args:
-        path: the folder that ``fit(out=…)``, ``Run.save`` or ``bayesneg train --out`` wrote.
+        path: The folder that ``fit(out=…)``, ``Run.save`` or ``bayesneg train --out`` wrote.
 
     Returns:
         The run; its scorer gives the same scores as the one that was saved.

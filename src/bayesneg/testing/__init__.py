@@ -5,7 +5,7 @@
     def test_my_sampler():
         check_sampler(MySampler())
 
-Each broken promise is an AssertionError that says what is wrong and how to mend it. The built-in samplers and priors
+Each broken promise is an AssertionError that says what is wrong and how to fix it. The built-in samplers and priors
 are held to the same checks.
 """
 
@@ -34,7 +34,7 @@ def check_sampler(sampler: NegativeSampler, *, train: Interactions | None = None
         train: Training data for a sampler that needs particular data; small random data by default.
 
     Raises:
-        AssertionError: The first promise that the sampler breaks, and how to mend it.
+        AssertionError: The first promise that the sampler breaks, and how to fix it.
 
     >>> from bayesneg.samplers import RNS
     >>> check_sampler(RNS())
@@ -59,7 +59,7 @@ def check_prior(prior: PriorLike, *, train: Interactions | None = None) -> None:
         train: Training data for a prior that needs particular data; small random data by default.
 
     Raises:
-        AssertionError: The first promise that the prior breaks, and how to mend it.
+        AssertionError: The first promise that the prior breaks, and how to fix it.
 
     >>> from bayesneg.samplers.priors import Flat
     >>> check_prior(Flat(0.1))

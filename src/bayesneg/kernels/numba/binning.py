@@ -126,8 +126,8 @@ def _over_ways(sizes: np.ndarray, b: int) -> int:
 def choose_among_many(x: np.ndarray, places: np.ndarray, x_positive: float, n: int, p: np.ndarray, rule: Any) -> int:
     """Position of the candidate with the least risk; F is counted in the bins that can hold it, and in no other.
 
-    The candidates stand at ``places`` of the user's list x. A bin tells of all its candidates at once how little their
-    risk can be: none has a lower F than the items below the bin allow, none a lower prior than the lowest there.
+    The candidates are at ``places`` of the user's score list x. A bin gives a lower bound on the risk of all its
+    candidates: F is at least that of the items below the bin, the prior at least the lowest in the bin.
     """
     bins = binned(x)
     starts, positions = sorted_by_bin(bins.numbers[places])

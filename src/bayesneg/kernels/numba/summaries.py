@@ -46,7 +46,7 @@ def knot_ranks(n_items: int) -> np.ndarray:
 def pool_of(users: np.ndarray, items: np.ndarray, size: int) -> Pool:
     """The pool: all items of a small catalogue, mostly those that score high for some users of a larger one.
 
-    Told by the mean of an item's score over users of length 1 and two standard deviations above it.
+    Items are ranked by the mean plus two standard deviations of their score over the normalised user embeddings.
     """
     if len(items) <= size:
         return thinned(np.arange(len(items)), size)

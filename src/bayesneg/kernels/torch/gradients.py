@@ -34,7 +34,7 @@ def bpr_gradients(
     """Gradients of the BPR loss with an L2 penalty on the batch's embeddings.
 
     The loss is the mean of −ln σ(x_i − x_j) + ½·strength·(|w_u|² + |h_i|² + |h_j|²) over the examples that have a
-    negative. In an ensemble the embeddings of its models stand side by side, each divided by the square root of
+    negative. In an ensemble the embeddings of its models are concatenated, each divided by the square root of
     ``ensemble_size``, and the loss is the sum of the models' losses.
 
     Args:
@@ -44,7 +44,7 @@ def bpr_gradients(
         positives: The positives (B,).
         negatives: The negatives (B,), −1 where an example has none.
         strength: The weight of the penalty.
-        ensemble_size: Models side by side in the embeddings.
+        ensemble_size: Number of models concatenated in the embeddings.
 
     Returns:
         The gradients by users (n_users, d) and items (n_items, d), and 1 − σ(x_i − x_j) (B,), 0 without a negative.

@@ -25,7 +25,7 @@ class EmbeddingScores:
         users: The embeddings (n_users, d) of all users, with gradients.
         items: The embeddings (n_items, d) of all items, with gradients.
         which: The users (B,) of the batch.
-        ensemble_size: Models side by side in the embeddings.
+        ensemble_size: Number of models concatenated in the embeddings.
         first_layer: The first-layer embeddings of users and items, where the penalty is on them.
     """
 

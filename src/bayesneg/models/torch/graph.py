@@ -58,7 +58,7 @@ def mean_of_layers(adjacency: Tensor, layers: int, x: Tensor) -> Tensor:
 class SmoothedEmbeddings(nn.Module):
     """The embeddings of LightGCN: the mean of the first-layer embeddings and of what each graph convolution gives.
 
-    In an ensemble the embeddings of its models stand side by side, divided by the square root of ``ensemble_size``,
+    In an ensemble the embeddings of its models are concatenated, divided by the square root of ``ensemble_size``,
     so that the inner product is the mean of the models' scores.
     """
 

@@ -32,7 +32,7 @@ class LightGCN(TorchSettings):
         dim: The number of dimensions of an embedding.
         layers: The number of graph convolutions; 0 is matrix factorization.
         init_scale: The standard deviation of the initial first-layer embeddings.
-        ensemble_size: The number of models trained side by side on the same negatives, each from its own error; the
+        ensemble_size: Number of models in the ensemble, trained on the same negatives with separate gradients; the
             score is the mean of their scores.
 
     >>> LightGCN(dim=64, layers=3, penalty="first_layer", regularization=1e-4, learning_rate=1e-3).layers

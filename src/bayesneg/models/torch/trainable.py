@@ -25,7 +25,7 @@ class Trainable:
         module: Gives embeddings, or has a method ``scores``.
         shape: The numbers of users and of items.
         gives_scores: Whether scores come from ``module.scores(users)`` and not from embeddings.
-        ensemble_size: Models side by side in the embeddings.
+        ensemble_size: Number of models concatenated in the embeddings.
     """
 
     def __init__(

@@ -35,9 +35,9 @@ def write_audit(records: Sequence[RunRecord], path: str | Path, *, title: str | 
     """Write the HTML page of an audit: which negatives each sampler picks, and how calibrated its posterior is.
 
     Args:
-        records: the runs of an audit, as ``bayesneg.audit(...).records`` holds them.
-        path: the file to write; folders on the way are created, an existing file is replaced in one step.
-        title: the heading of the page; by default the audited splits.
+        records: The runs of an audit, as ``bayesneg.audit(...).records`` holds them.
+        path: The file to write; folders on the way are created, an existing file is replaced in one step.
+        title: The heading of the page; by default the audited splits.
 
     Returns:
         The path of the file.

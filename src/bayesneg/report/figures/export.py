@@ -39,10 +39,10 @@ def export(
     """Write a figure for print: ``stem``.svg, .pdf and .png, as wide as a column.
 
     Args:
-        draw: draws into the figure it is given.
-        stem: the path of the files without their ending.
-        height: in inches.
-        kinds: which formats to write.
+        draw: Draws into the figure it is given.
+        stem: The path of the files without their ending.
+        height: In inches.
+        kinds: Which formats to write.
 
     Returns:
         The files written; the same drawing gives the same bytes.
