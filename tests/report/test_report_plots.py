@@ -16,6 +16,7 @@ from matplotlib.text import Text
 from report_runs import run, three_samplers
 
 from bayesneg.report.figures import canvas, plots
+from bayesneg.report.figures.captions import result_figures
 from bayesneg.report.groups import RunGroup, run_groups
 
 GROUPS = run_groups(three_samplers())
@@ -46,6 +47,24 @@ def test_a_logarithmic_axis_has_plain_labels(seconds: tuple[float, ...]) -> None
     assert not [text for text in texts if "$" in text or "math" in text], "mathtext is not parsed"
     below = [text for text in texts if text.replace(".", "").isdigit()]
     assert any(seconds[0] / 2 <= float(text) <= 2 * seconds[-1] for text in below), "the axis has a label"
+
+
+@pytest.mark.parametrize("n_epochs", [1, 2, 3])
+def test_ticks_of_few_epochs_are_whole_numbers(n_epochs: int) -> None:
+    lines = [{"epoch": epoch, "tnr": 0.9 + epoch / 100} for epoch in range(1, n_epochs + 1)]
+    drawn = plots.curves(run_groups([run("A", epochs=lines)]), "tnr", prefix="a")
+    texts = [node.text or "" for node in ET.fromstring(drawn).iter("{http://www.w3.org/2000/svg}text")]
+    below = texts[: texts.index("epoch")]
+    assert below == [str(epoch) for epoch in range(1, n_epochs + 1)]
+
+
+def test_the_cost_figure_says_that_baselines_are_left_out() -> None:
+    ease = run("EASE", epochs=[{"epoch": 1}], spec={"sampler": None})
+    captions = [
+        [each.caption for each in result_figures(run_groups(runs), "ndcg@20", prefix="a") if "cost" in each.slug]
+        for runs in (three_samplers(), [*three_samplers(), ease])
+    ]
+    assert ["Baselines have no epochs and are left out." in caption for (caption,) in captions] == [False, True]
 
 
 def test_figures_of_one_page_share_no_id() -> None:

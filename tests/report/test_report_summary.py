@@ -11,6 +11,7 @@ import pytest
 from report_runs import DATA, holes, run, three_samplers
 
 from bayesneg.errors import InputError
+from bayesneg.evaluation import metric_names
 from bayesneg.report import groups, names, summary
 from bayesneg.report.false_negatives import ONE_SEED
 from bayesneg.report.finding import false_negative_finding, finding, quality_finding
@@ -224,7 +225,7 @@ def test_skipped_examples_and_test_only_items_are_told() -> None:
     assert notes(three_samplers()) == []
 
 
-@pytest.mark.parametrize("module", [groups, names, summary])
+@pytest.mark.parametrize("module", [groups, metric_names, names, summary])
 def test_the_examples_in_docstrings_hold(module: ModuleType) -> None:
     assert doctest.testmod(module).failed == 0
 

@@ -43,7 +43,7 @@ def test_a_tuned_sampler_that_is_clearly_better_is_advised():
     assert (found.label, found.favourite, found.key) == ("BNS", "BNS", "ndcg@20")
     assert found.evidence[0].rival == "RNS"
     assert found.evidence[0].difference.over_users.low > 0.04
-    assert "clearly better in ndcg@20 on test data than RNS (+0.05" in found.text
+    assert "clearly better in NDCG@20 on test data than RNS (+0.05" in found.text
 
 
 def test_rns_is_advised_where_the_interval_holds_zero():
@@ -84,7 +84,7 @@ def test_a_simple_favourite_that_clearly_lost_on_test_says_so_with_its_numbers()
     records = [*runs("RNS", 0.40, validation=0.30, noise=0.001), *runs("BNS", 0.45, validation=0.25, noise=0.001)]
     found = advise(records, {"RNS"})
     assert found.label == found.favourite == "RNS"
-    assert "Its differences in ndcg@20 on test data: to BNS (-0.05" in found.text
+    assert "Its differences in NDCG@20 on test data: to BNS (-0.05" in found.text
     assert found.text.endswith("Better on test data, but not on validation data, which decides: BNS.")
     ease = runs("EASE", 0.47, validation=0.25, noise=0.001)  # simple as well
     assert advise([*records, *ease], {"RNS", "EASE"}).text.endswith("which decides: BNS; EASE.")
@@ -109,7 +109,7 @@ def test_a_tuned_rival_that_cannot_be_told_apart_is_named():
 @pytest.mark.parametrize("best", [2, 3])
 def test_runs_that_were_best_at_their_last_epoch_are_named(best):
     found = advise([*RNS, *runs("BNS", 0.45, validation=0.25, noise=0.001, best=best)], {"RNS"})
-    assert ("more epochs may change this: BNS" in found.text) == (best == 3)
+    assert ("Still improving at the last epoch: BNS." in found.text) == (best == 3)
 
 
 def test_one_seed_is_said_to_be_one():

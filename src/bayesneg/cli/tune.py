@@ -99,6 +99,7 @@ def _given(options: opt.Reading | opt.Splitting) -> list[str]:
 
 
 def _show_trials(found: TuningResult) -> None:
+    from bayesneg.evaluation.metric_names import metric_name
     from bayesneg.report.names import number
 
     ranked = sorted(found.trials, key=lambda trial: (trial.state == "failed", -(trial.value or 0.0)))
@@ -108,7 +109,8 @@ def _show_trials(found: TuningResult) -> None:
     ]
     ended = [trial.state for trial in found.trials]
     counts = f"{len(ended)} trials, {ended.count('pruned')} pruned, {ended.count('failed')} failed"
-    show_table(f"search on validation data: {counts}", ("setting", found.advice.key, "trial", "epochs"), rows)
+    heads = ("setting", metric_name(found.advice.key), "trial", "epochs")
+    show_table(f"search on validation data: {counts}", heads, rows)
     for trial in found.trials:
         if trial.state == "failed":
             say(f"trial {trial.number}, {trial.label}, failed: {trial.why}")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
+from bayesneg.evaluation.metric_names import metric_name
 from bayesneg.evaluation.statistics import Estimate
 from bayesneg.report.false_negatives import PickRates
 from bayesneg.report.groups import RunGroup, run_groups
-from bayesneg.report.names import counted, joined, metric_name, number, percent
+from bayesneg.report.names import counted, joined, number, percent
 from bayesneg.report.summary import difference, final_estimate, truth_known, uniform_rate
 from bayesneg.runs.record import RunRecord, is_number
 

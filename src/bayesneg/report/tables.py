@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bayesneg.evaluation.metric_names import metric_name
 from bayesneg.evaluation.statistics import Estimate, estimate
 from bayesneg.report.groups import RunGroup, final_value, median_seconds
-from bayesneg.report.names import NOTHING, UNIFORM, counted, decimals, metric_name, number, percent, signed
+from bayesneg.report.names import NOTHING, UNIFORM, counted, decimals, number, percent, signed
 from bayesneg.report.pages import Table, TableCell
 from bayesneg.report.summary import ComparisonRow
 from bayesneg.runs.record import RunRecord, is_number

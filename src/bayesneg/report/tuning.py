@@ -9,11 +9,12 @@ from itertools import accumulate
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from bayesneg.evaluation.metric_names import metric_name
 from bayesneg.evaluation.statistics import Estimate
 from bayesneg.report.figures.canvas import GREY, svg
 from bayesneg.report.figures.captions import drawing
 from bayesneg.report.figures.plots import look
-from bayesneg.report.names import NOTHING, counted, metric_name, number, signed
+from bayesneg.report.names import NOTHING, counted, number, signed
 from bayesneg.report.pages import Drawing, Section, Table, TableCell
 from bayesneg.runs.tuning_result import Advice, Evidence, Trial, TuningResult
 
@@ -94,7 +95,7 @@ def _history(tuning: TuningResult, name: str) -> Drawing:
         axes.set_xlabel("trial")
         axes.set_ylabel(f"{name} on validation")
         axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
-        axes.legend(frameon=False, loc="lower right")
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(3, len(families)), frameon=False)
 
     best = "; ".join(f"{trial.label} {number(trial.value, 4)}" for trial in tuning.best.values())
     n_pruned = sum(trial.state == "pruned" for trial in tuning.trials)

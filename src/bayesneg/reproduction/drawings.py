@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bayesneg.errors import InputError
+from bayesneg.evaluation.metric_names import metric_name
 from bayesneg.evaluation.score_densities import DENSITIES
 from bayesneg.kernels.reference.formulas import unbias
-from bayesneg.report.names import metric_name
 from bayesneg.reproduction import theory
 from bayesneg.reproduction.published import MAIN
 from bayesneg.reproduction.studies import Line, PaperStudy

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from bayesneg.evaluation.metric_names import metric_name
 from bayesneg.report.comparison import write_report
-from bayesneg.report.names import NOTHING, metric_name, number, signed, sorted_keys
+from bayesneg.report.names import NOTHING, number, signed, sorted_keys
 from bayesneg.report.pages import Section, Table, TableCell
 from bayesneg.report.tables import estimate_cell, named_cell
 from bayesneg.reproduction.markdown import MARK, TESTS_HEAD, about, legend, pairwise_cells

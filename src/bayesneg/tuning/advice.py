@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 from typing import Final
 
+from bayesneg.evaluation.metric_names import metric_name
 from bayesneg.evaluation.statistics import Estimate, PairedDifference
 from bayesneg.runs.pairing import paired
 from bayesneg.runs.record import RunRecord
@@ -57,10 +58,10 @@ def _won(favourite: str, evidence: Sequence[Evidence], is_simple: bool, key: str
     against = "; ".join(_against(each) for each in evidence if is_simple or each.is_simpler)
     if is_simple:
         text = f"Use {favourite}: it needs no tuned sampler, and no tuned sampler is better on validation data."
-        text += f" Its differences in {key} on test data: to {against}." if against else ""
+        text += f" Its differences in {metric_name(key)} on test data: to {against}." if against else ""
     else:
-        text = f"Use {favourite}: it is the best on validation data, and clearly better in {key} on test data than "
-        text += f"{against}."
+        text = f"Use {favourite}: it is the best on validation data, and clearly better in {metric_name(key)} on test "
+        text += f"data than {against}."
     equals = [each.rival for each in evidence if not each.difference.is_clear]
     ahead = [each.rival for each in evidence if _loses(each.difference)]
     if equals:
@@ -81,7 +82,7 @@ def _as_good(favourite: str, as_good: Mapping[str, Evidence], label: str, key: s
         verdict = "it is simpler, and nothing was shown to be better; more seeds may distinguish them"
     return (
         f"Use {label}: {verdict}. The best on validation data, {favourite}, is not clearly better on test data in "
-        f"{key} than {found}."
+        f"{metric_name(key)} than {found}."
     )
 
 
@@ -114,7 +115,7 @@ def _unfinished(groups: Mapping[str, Sequence[RunRecord]]) -> str:
     ]
     if not rising:
         return ""
-    return f" Not converged at the last epoch, so that more epochs may change this: {'; '.join(rising)}."
+    return f" Still improving at the last epoch: {'; '.join(rising)}. More epochs may change this recommendation."
 
 
 def _judged_by(record: RunRecord) -> str:

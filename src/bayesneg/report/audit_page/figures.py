@@ -44,9 +44,7 @@ def of_picks(study: AuditedSplit, prefix: str) -> Iterator[Drawing]:
     yield drawing(plots.ranks(study.groups, prefix=slug), slug, "Ranks of the picks", caption, ends)
     slug = f"{prefix}-cohorts"
     ends = listed((member.marked_name, measured(member, "head").mean) for member in study.groups)
-    caption = (
-        "Head, middle and tail have about a third of the training interactions each. The description lists the head."
-    )
+    caption = "Head, middle and tail have about a third of the training interactions each."
     yield drawing(plots.cohorts(study.groups, prefix=slug), slug, "Popularity of the picks", caption, ends)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from bayesneg.evaluation.metric_names import metric_name
 from bayesneg.evaluation.statistics import estimate
 from bayesneg.report.figures import plots
 from bayesneg.report.groups import RunGroup, median_seconds
-from bayesneg.report.names import base_of, is_better_higher, metric_name, number
+from bayesneg.report.names import base_of, is_better_higher, number
 from bayesneg.report.pages import Drawing
 from bayesneg.report.summary import final_estimate
 from bayesneg.runs.record import is_number
@@ -24,13 +25,14 @@ def result_figures(groups: Sequence[RunGroup], key: str | None, *, prefix: str) 
     yield from _curve(groups, _recorded(groups, key), f"On test data.{better}", prefix=prefix)
     timed = [member for member in groups if is_number(median_seconds(member)) and not member.is_baseline]
     if len(timed) > 1:
-        yield _cost(timed, key, prefix=f"{prefix}-cost")
+        without = " Baselines have no epochs and are left out." if any(one.is_baseline for one in groups) else ""
+        yield _cost(timed, key, without, prefix=f"{prefix}-cost")
 
 
-def _cost(groups: Sequence[RunGroup], key: str, *, prefix: str) -> Drawing:
+def _cost(groups: Sequence[RunGroup], key: str, without: str, *, prefix: str) -> Drawing:
     ends = listed((member.marked_name, final_estimate(member, key).mean, median_seconds(member)) for member in groups)
     name = f"{metric_name(key)} against training time"
-    caption = "Further up: better recommendations. Further left: faster training. Seconds depend on the machine."
+    caption = f"Up: better recommendations. Left: faster training. Seconds depend on the machine.{without}"
     return drawing(plots.cost_map(groups, key, prefix=prefix), prefix, name, caption, ends)
 
 

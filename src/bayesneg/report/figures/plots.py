@@ -17,9 +17,10 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, NullLocator
 
+from bayesneg.evaluation.metric_names import metric_name
 from bayesneg.report.figures.canvas import GREY, svg
 from bayesneg.report.groups import RunGroup, final_value, median_seconds
-from bayesneg.report.names import UNIFORM, metric_name
+from bayesneg.report.names import UNIFORM
 from bayesneg.report.summary import final_estimate
 from bayesneg.runs.record import RunRecord
 
@@ -94,6 +95,8 @@ def curves(
             axes.plot(reference.epochs, reference.mean, color=GREY, linestyle=":", linewidth=1.6)
             labels.append(EndLabel(reference.epochs[-1], reference.mean[-1], UNIFORM, GREY))
         axes.set_ylim(*_frame(shown))
+        if len(set(epochs)) == 1:  # matplotlib would show a twentieth of an epoch, with ticks between whole ones
+            axes.set_xlim(epochs[0] - 0.5, epochs[0] + 0.5)
         axes.set_xlabel("epoch")
         axes.set_ylabel(name or metric_name(key))
         axes.xaxis.set_major_locator(ticks(integer=True))
@@ -219,7 +222,7 @@ def marker(place: int) -> str:
 
 
 def ticks(*, integer: bool = False) -> MaxNLocator:
-    return MaxNLocator(nbins=5, steps=[1, 2, 5, 10], integer=integer)
+    return MaxNLocator(nbins=5, steps=[1, 2, 5, 10], integer=integer, min_n_ticks=1 if integer else 2)
 
 
 def log_ticks(values: Sequence[float]) -> Locator:
