@@ -61,10 +61,15 @@ def test_a_built_in_sampler_keeps_the_contract(sampler):
     check_sampler(sampler)
 
 
+def with_labels_of(data, sampler):
+    """The sampler itself, or for the oracle one that looks at labels of this data."""
+    return replace(sampler, prior=bn.priors.Oracle(data)) if sampler.uses_test_labels else sampler
+
+
 def test_skips_exactly_the_users_without_a_negative(sampler):
     train = interactions([[0, 1, 2, 3], [0], [1, 2, 3]], 4, user_columns={"group": np.array(["a", "b", "b"])})
     batch = batch_of(train, exact_scorer(np.random.default_rng(0), 3, 4), stream(0, "draws"))
-    negatives = sampler.prepare(train, rng=stream(0, "memory")).sample(batch)
+    negatives = with_labels_of(train, sampler).prepare(train, rng=stream(0, "memory")).sample(batch)
     assert (negatives[batch.users == 0] == bn.NO_NEGATIVE).all()  # user 0 has no unobserved item
     assert (negatives[batch.users != 0] >= 0).all()
     assert (negatives[batch.users == 2] == 0).all()  # the one unobserved item
@@ -79,6 +84,7 @@ def test_another_seed_gives_other_negatives(name):
 
 
 def test_an_observer_changes_nothing_but_the_lines(sampler):
+    sampler = with_labels_of(SPLIT.test, sampler)
     observer = PickObserver(SPLIT, seed=0, probes=60)
     plain, audited = (
         bn.fit(bn.MF(dim=4), SPLIT, sampler, epochs=2, progress=False, observer=each) for each in (None, observer)

@@ -133,7 +133,7 @@ def test_a_cell_that_fails_is_named_and_the_rest_is_written(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["table9"], "'table9' is no table or figure; did you mean table"),
+        (["table9"], "'table9' is not a table or figure; did you mean table"),
         (["table3", "--seeds", 0], "--seeds must be at least 1, got 0"),
         (["table3", "--view", "first"], "--view must be last, best or last,best, got 'first'"),
         (["table3", "--samplers", "xns"], "'xns' is not a row of this experiment"),

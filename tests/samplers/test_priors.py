@@ -434,3 +434,9 @@ def test_data_without_unobserved_pairs_has_no_skill():
     prior = bn.priors.Learned(curve="logistic", hidden=0.3).fit(everything)
     assert np.isfinite(prior.probability(np.zeros(4, dtype=int), np.arange(4))).all()
     assert np.isnan(bn.priors.calibration(bn.priors.Rate(), everything).skill)
+
+
+def test_an_oracle_of_other_data_is_refused():
+    """Compiled code would read past the end of its labels."""
+    with pytest.raises(InputError, match=r"labels has 20 users and 30 items, the training data 40 and 50"):
+        bn.priors.Oracle(bn.synthetic(20, 30, seed=0)).fit(bn.synthetic(40, 50, seed=0))

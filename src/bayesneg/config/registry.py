@@ -7,6 +7,7 @@ which are loaded when their name is used.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -131,7 +132,13 @@ def main_name(kind: type[NegativeSampler]) -> str | None:
     return next(iter(own), None) if kind in {named.kind for named in built_in_samplers().values()} else None
 
 
-def _entry_points() -> dict[str, metadata.EntryPoint]:
+def _entry_points() -> Mapping[str, metadata.EntryPoint]:
+    return _entry_points_on(tuple(sys.path))
+
+
+@cache
+def _entry_points_on(path: tuple[str, ...]) -> Mapping[str, metadata.EntryPoint]:
+    """Searched once for each search path: a scan reads the metadata of every installed distribution."""
     return {point.name: point for point in metadata.entry_points(group=GROUP)}
 
 

@@ -162,6 +162,15 @@ class Oracle(Prior):
     def __post_init__(self) -> None:
         checked(np.array([self.positive, self.negative]), (2,))
 
+    def fit(self, train: Interactions) -> Oracle:
+        given, wanted = ((data.n_users, data.n_items) for data in (self.labels, train))
+        if given != wanted:
+            raise InputError(
+                f"labels has {given[0]} users and {given[1]} items, the training data {wanted[0]} and {wanted[1]}; "
+                "give the held-out part of the same split"
+            )
+        return self
+
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         from bayesneg.data.lookup import contains
 
