@@ -13,7 +13,7 @@ from bayesneg.evaluation.calibration import EDGES
 from bayesneg.evaluation.picks import RELIABILITY
 from bayesneg.evaluation.statistics import Estimate
 from bayesneg.report.audit_page.rows import (
-    BELIEF,
+    CALIBRATION,
     PICKS,
     AuditedSplit,
     audit_finding,
@@ -32,7 +32,7 @@ from benchmarks.pages.text import MADE, comma_separated, folded, page, table
 
 MIDDLE: Final = 1  # the split of which calibration is shown
 FEWEST: Final = 30  # picks that a bin needs to be shown
-CANDIDATES: Final = tuple(f"candidates_{key}" for key in list(BELIEF)[:3])
+CANDIDATES: Final = tuple(f"candidates_{key}" for key in list(CALIBRATION)[:3])
 
 
 def publish(*, check: bool) -> None:
@@ -49,14 +49,14 @@ def document(found: Sequence[AuditedSplit]) -> str:
     return page(
         "# Audit on KuaiRec: which sampler picks false negatives",
         _about(found),
-        "\n".join(f"- {study.name}: {audit_finding(study)}" for study in found),
+        "\n".join(f"- {split.name}: {audit_finding(split)}" for split in found),
         f"- {_calibration(middle)}",
         "![Share of false negatives by sampler and hidden share](images/audit/across.svg)",
         folded("Share of false negatives among the sampled negatives, all samplers", _false_negatives(found)),
         folded(
             f"Reliability diagram and calibration of unbias, {middle.name}",
             "![Reliability diagram](images/audit/reliability.svg)",
-            _beliefs(middle),
+            _calibration_table(middle),
         ),
         "All measures (hardness, popularity of the picks, TNR, INF, NDCG@20, calibration of picks and candidates) are in "
         "[tables/audit-kuairec.csv](tables/audit-kuairec.csv), the bins of the reliability diagrams in "
@@ -67,8 +67,8 @@ def document(found: Sequence[AuditedSplit]) -> str:
 
 def _about(found: Sequence[AuditedSplit]) -> str:
     run = found[0].runs[0]
-    n_seeds = sorted({len(member.runs) for study in found for member in study.groups})
-    facts = [study.runs[0].data for study in found]
+    n_seeds = sorted({len(group.runs) for split in found for group in split.groups})
+    facts = [split.runs[0].data for split in found]
     *ratios, last = (f"{data['n_test'] / data['n_train']:.2f}" for data in facts)
     return (
         f"In the small matrix of KuaiRec ({run.data['n_users']:,} users, {run.data['n_items']:,} videos) nearly every "
@@ -83,33 +83,35 @@ def _about(found: Sequence[AuditedSplit]) -> str:
     )
 
 
-def _calibration(study: AuditedSplit) -> str:
+def _calibration(split: AuditedSplit) -> str:
     """Whose unbias has a lower Brier score than a constant."""
-    gaps = {member.marked_name: _gap(member) for member in study.believers}
+    gaps = {group.marked_name: _gap(group) for group in split.with_posterior}
     better = [name for name, gap in gaps.items() if gap < 0]
     listed = ", ".join(better) or "none"
     return (
-        f"Calibration, {study.name}: the unbias of {len(better)} of {len(gaps)} samplers has a lower Brier score on "
+        f"Calibration, {split.name}: the unbias of {len(better)} of {len(gaps)} samplers has a lower Brier score on "
         f"their picks than a constant that knows the base rate: {listed}."
     )
 
 
-def _gap(member: RunGroup) -> float:
-    return float(np.mean([run.last("brier") - run.last("brier_constant") for run in member.runs]))
+def _gap(group: RunGroup) -> float:
+    return float(np.mean([run.last("brier") - run.last("brier_constant") for run in group.runs]))
 
 
 def _false_negatives(found: Sequence[AuditedSplit]) -> str:
     rows = [
-        [member.marked_name, *(_text(measured(study.groups[place], "fn")) for study in found)]
-        for place, member in enumerate(found[0].groups)
+        [group.marked_name, *(_text(measured(split.groups[place], "fn")) for split in found)]
+        for place, group in enumerate(found[0].groups)
     ]
-    rows.append([UNIFORM, *(f"{study.uniform:.4f}" for study in found)])
+    rows.append([UNIFORM, *(f"{split.uniform:.4f}" for split in found)])
     return table(["sampler", *short_names(found)], rows)
 
 
-def _beliefs(study: AuditedSplit) -> str:
-    rows = [[member.marked_name, *(_text(measured(member, key)) for key in BELIEF)] for member in study.believers]
-    return table(["sampler", *BELIEF.values()], rows)
+def _calibration_table(split: AuditedSplit) -> str:
+    rows = [
+        [group.marked_name, *(_text(measured(group, key)) for key in CALIBRATION)] for group in split.with_posterior
+    ]
+    return table(["sampler", *CALIBRATION.values()], rows)
 
 
 def _text(value: Estimate) -> str:
@@ -119,29 +121,27 @@ def _text(value: Estimate) -> str:
 def measures(found: Sequence[AuditedSplit]) -> list[dict[str, Any]]:
     """Every measure of every sampler, as means over seeds with half-widths."""
     rows = []
-    for study in found:
-        for member in study.groups:
-            values = {key: measured(member, key) for key in (*PICKS, *BELIEF, *CANDIDATES)}
-            for key, value in {**values, "ndcg@20": final_estimate(member, "ndcg@20")}.items():
+    for split in found:
+        for group in split.groups:
+            values = {key: measured(group, key) for key in (*PICKS, *CALIBRATION, *CANDIDATES)}
+            for key, value in {**values, "ndcg@20": final_estimate(group, "ndcg@20")}.items():
                 if np.isfinite(value.mean):
-                    where = {"split": study.name, "sampler": member.marked_name, "measure": key}
-                    rows.append(
-                        {**where, "seeds": len(member.runs), "mean": value.mean, "half_width": value.half_width}
-                    )
+                    where = {"split": split.name, "sampler": group.marked_name, "measure": key}
+                    rows.append({**where, "seeds": len(group.runs), "mean": value.mean, "half_width": value.half_width})
     return rows
 
 
 def reliability(found: Sequence[AuditedSplit]) -> list[dict[str, Any]]:
     """Picks by their probability of being a true negative: how many, the mean prediction, the observed rate."""
     rows = []
-    for study in found:
-        for member in study.believers:
-            pooled = bins(member, RELIABILITY["picked"])
+    for split in found:
+        for group in split.with_posterior:
+            pooled = bins(group, RELIABILITY["picked"])
             for place, (n, predicted, observed) in enumerate(zip(*pooled, strict=True) if pooled else ()):
                 if n >= FEWEST:
                     ends = {"from": float(1 - EDGES[place + 1]), "to": float(1 - EDGES[place])}
                     values = {"picks": int(n), "mean_predicted": float(predicted), "observed_rate": float(observed)}
-                    rows.append({"split": study.name, "sampler": member.marked_name, **ends, **values})
+                    rows.append({"split": split.name, "sampler": group.marked_name, **ends, **values})
     return rows
 
 

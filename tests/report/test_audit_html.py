@@ -41,7 +41,7 @@ def rendered(records):
     return cache(lambda case: render(chosen(records, case)))
 
 
-@pytest.fixture(scope="module", params=["several splits", "one split", "one run", "no belief", "truth unknown"])
+@pytest.fixture(scope="module", params=["several splits", "one split", "one run", "no posterior", "truth unknown"])
 def text(request, rendered):
     return rendered(request.param)
 
@@ -52,7 +52,7 @@ def chosen(records, case):
         "several splits": records,
         "one split": first,
         "one run": first[:1],
-        "no belief": [record for record in first if record.label in ("RNS", "DNS")],
+        "no posterior": [record for record in first if record.label in ("RNS", "DNS")],
         "truth unknown": [replace(record, data={**record.data, "truth_known": False}) for record in first],
     }[case]
 
@@ -75,10 +75,10 @@ def test_figures_have_names_and_descriptions(text):
 
 
 def test_the_table_shows_the_means_of_the_records(records, rendered):
-    study = audited(records)[0]
+    split = audited(records)[0]
     rows = Page(rendered("one split")).tables[0]
-    for member, row in zip(study.groups, rows[1:], strict=False):
-        assert row[1].split()[0] == f"{measured(member, 'fn').mean:.4f}"
+    for group, row in zip(split.groups, rows[1:], strict=False):
+        assert row[1].split()[0] == f"{measured(group, 'fn').mean:.4f}"
 
 
 def test_several_splits_are_laid_side_by_side(rendered):
@@ -94,7 +94,7 @@ def test_unknown_truth_is_said_to_give_lower_bounds(records, rendered):
     assert "lower bounds" not in Page(rendered("several splits")).visible
 
 
-def test_an_oracle_is_marked_and_never_named_as_the_cleanest(records, rendered):
+def test_an_oracle_is_marked_and_never_named_as_having_the_fewest(records, rendered):
     assert "sees test labels" in Page(rendered("several splits")).visible
     assert not audit_finding(audited(records)[0]).startswith("oracle")
 
@@ -151,7 +151,7 @@ def test_a_share_that_rounding_changed_is_told(records):
 
     assert note(79) == (
         "Hidden are 7.9% of the pairs, where 10% was asked for: rounded for each user, and 60 of 150 have some. "
-        "A prior is told so with hidden=0.0858."
+        "Set hidden=0.0858 to give the prior this ratio."
     )
     assert "10.0% of the pairs" in note(100), "half of the users have none"
     assert note(100, n_users_with_hidden=149) == ""
@@ -164,7 +164,7 @@ def test_the_page_tells_a_share_that_rounding_changed(records):
     assert "Hidden are 10.0% of the pairs, where 20% was asked for" in Page(render(changed)).visible
 
 
-def test_a_belief_is_held_against_a_constant(records):
+def test_a_posterior_is_compared_with_a_constant(records):
     constant = next(record for record in records if record.label == "BNS").epochs[-1]["brier_constant"]
     gaps = {"good": (-0.02, -0.021), "open": (-0.5, 0.5), "bad": (0.02, 0.021)}
     measures = [(name, "brier", tuple(constant + gap for gap in pair)) for name, pair in gaps.items()]
@@ -188,12 +188,12 @@ def test_the_axes_of_reliability_are_never_fitted_to_its_few_points(records, mon
 
     monkeypatch.setattr(Axes, "set_ybound", fit_axis)
     table = {"n": [40, 40], "mean_predicted": [0.999, 0.99], "true": [40, 40]}
-    member = RunGroup("A", (replace(records[0], epochs=[{"epoch": 1, "picked": table}]),))
-    assert plots.reliability([member], "picked", prefix="p").startswith("<svg")
+    group = RunGroup("A", (replace(records[0], epochs=[{"epoch": 1, "picked": table}]),))
+    assert plots.reliability([group], "picked", prefix="p").startswith("<svg")
 
 
-def test_without_a_belief_there_is_no_section_about_it(rendered):
-    assert "Is the posterior calibrated?" not in Page(rendered("no belief")).visible
+def test_without_a_posterior_there_is_no_section_about_it(rendered):
+    assert "Is the posterior calibrated?" not in Page(rendered("no posterior")).visible
     assert "Is the posterior calibrated?" in Page(rendered("several splits")).visible
 
 

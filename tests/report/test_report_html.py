@@ -102,14 +102,14 @@ def test_the_table_shows_the_means_of_the_records() -> None:
     for label, row in zip(("RNS", "DNS", "BNS"), rows, strict=True):
         assert row[0].split()[0] == label
         for key, cell in zip(names.values(), (row[1], *row[3:]), strict=True):
-            mean = np.mean([final_value(member, key) for member in runs if member.label == label])
+            mean = np.mean([final_value(group, key) for group in runs if group.label == label])
             assert cell.split()[0] == f"{mean:.4f}"
 
 
 def test_the_best_mean_is_bold_and_an_oracle_never_is() -> None:
     text = rendered("oracle")
     bold = [value for tag, value in Page(text).tags if tag == "td" and value.get("class") == "best"]
-    best = np.mean([final_value(member, "ndcg@20") for member in three_samplers() if member.label == "BNS"])
+    best = np.mean([final_value(group, "ndcg@20") for group in three_samplers() if group.label == "BNS"])
     assert float(bold[0]["data-value"]) == pytest.approx(best)
     assert all(float(value["data-value"]) < 0.6 for value in bold)
 

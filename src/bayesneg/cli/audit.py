@@ -33,7 +33,12 @@ PICKS = {
     "tail": "tail",
     "skipped_share": "skipped",
 }
-BELIEF = {"mean_predicted": "predicted", "observed_rate": "observed", "brier": "Brier", "brier_constant": "constant"}
+CALIBRATION = {
+    "mean_predicted": "predicted",
+    "observed_rate": "observed",
+    "brier": "Brier",
+    "brier_constant": "constant",
+}
 ALL = "rns,pns,aobpr,dns,srns,bns,bns:prior=learned:likelihood=mixture,posterior"
 
 
@@ -169,49 +174,49 @@ def audit(
 
 
 def show_audit(records: Sequence[RunRecord]) -> None:
-    """Two tables for each split, what is picked and what is believed of it, and one across the splits."""
+    """Two tables for each split, what is picked and how the posterior is calibrated, and one across the splits."""
     from bayesneg.report.audit_page.rows import audit_finding, audited, caution, hidden_note
 
     found = audited(records)
-    for study in found:
-        _show_picks(study)
-        if study.believers:
-            _show_beliefs(study)
-        say(audit_finding(study))
-        for note in (hidden_note(study), caution(study)):
+    for split in found:
+        _show_picks(split)
+        if split.with_posterior:
+            _show_calibration(split)
+        say(audit_finding(split))
+        for note in (hidden_note(split), caution(split)):
             if note:
                 say(note)
     if len(found) > 1:
         _show_across(found)
 
 
-def _show_picks(study: AuditedSplit) -> None:
+def _show_picks(split: AuditedSplit) -> None:
     from bayesneg.report.audit_page.rows import measured
     from bayesneg.report.names import UNIFORM, number
 
     rows = [
         (
-            member.marked_name,
-            mean_text(measured(member, "fn")),
-            *(number(measured(member, key).mean, 3) for key in PICKS),
+            group.marked_name,
+            mean_text(measured(group, "fn")),
+            *(number(measured(group, key).mean, 3) for key in PICKS),
         )
-        for member in study.groups
+        for group in split.groups
     ]
-    rows.append((UNIFORM, number(study.uniform), *[""] * len(PICKS)))
-    title = f"{study.name}: what is picked, last epoch"
+    rows.append((UNIFORM, number(split.uniform), *[""] * len(PICKS)))
+    title = f"{split.name}: what is picked, last epoch"
     show_table(title, ("sampler", "false neg.", *PICKS.values()), rows)
 
 
-def _show_beliefs(study: AuditedSplit) -> None:
+def _show_calibration(split: AuditedSplit) -> None:
     from bayesneg.report.audit_page.rows import measured
     from bayesneg.report.names import number
 
     rows = []
-    for member in study.believers:
-        means = [number(measured(member, key).mean) for key in BELIEF]
-        rows.append((member.marked_name, mean_text(measured(member, "ece")), *means))
-    title = f"{study.name}: is unbias calibrated, last epoch"
-    show_table(title, ("sampler", "calibration error", *BELIEF.values()), rows)
+    for group in split.with_posterior:
+        means = [number(measured(group, key).mean) for key in CALIBRATION]
+        rows.append((group.marked_name, mean_text(measured(group, "ece")), *means))
+    title = f"{split.name}: is unbias calibrated, last epoch"
+    show_table(title, ("sampler", "calibration error", *CALIBRATION.values()), rows)
 
 
 def _show_across(found: Sequence[AuditedSplit]) -> None:
@@ -219,8 +224,8 @@ def _show_across(found: Sequence[AuditedSplit]) -> None:
     from bayesneg.report.names import UNIFORM, number
 
     rows = [
-        (member.marked_name, *(mean_text(measured(study.groups[place], "fn")) for study in found))
-        for place, member in enumerate(found[0].groups)
+        (group.marked_name, *(mean_text(measured(split.groups[place], "fn")) for split in found))
+        for place, group in enumerate(found[0].groups)
     ]
-    rows.append((UNIFORM, *(number(study.uniform) for study in found)))
+    rows.append((UNIFORM, *(number(split.uniform) for split in found)))
     show_table("false negatives among the picks, last epoch", ("sampler", *short_names(found)), rows)

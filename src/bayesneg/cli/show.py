@@ -25,8 +25,8 @@ ODD = {  # key of a record's data facts → singular, plural
     ),
     "n_test_only_items": ("item occurs only in test", "items occur only in test"),
     "n_users_without_negatives": (
-        "user interacted with every item: without negatives, it was skipped",
-        "users interacted with every item: without negatives, they were skipped",
+        "user has no unobserved item and was skipped",
+        "users have no unobserved item and were skipped",
     ),
     "n_users_short_of_candidates": (
         "user has fewer unobserved items than the sampler draws candidates: all were used",

@@ -93,7 +93,7 @@ def render(
 
 
 def _title(found: Mapping[str, Sequence[RunRecord]]) -> str:
-    samplers = list(dict.fromkeys(member.name for runs in found.values() for member in run_groups(runs)))
+    samplers = list(dict.fromkeys(group.name for runs in found.values() for group in run_groups(runs)))
     who = joined(samplers) if len(samplers) <= 6 else counted(len(samplers), "sampler")
     return f"{who} on {joined(found)}"
 

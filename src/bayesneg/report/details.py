@@ -45,7 +45,7 @@ def details(found: Mapping[str, Sequence[RunRecord]]) -> Section:
             Section(
                 f"Settings{of}",
                 text=f"{choice[0].upper()}{choice[1:]}.",
-                code=[block for member in groups for block in _settings(member)],
+                code=[block for group in groups for block in _settings(group)],
             ),
         ]
     if versions := _merged([run.versions for runs in found.values() for run in runs]):
@@ -76,15 +76,15 @@ def _text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _settings(member: RunGroup) -> Iterator[CodeBlock]:
+def _settings(group: RunGroup) -> Iterator[CodeBlock]:
     """The settings of each run, once where only the seed differs."""
     specs: dict[str, list[int]] = {}
-    for run in member.runs:
+    for run in group.runs:
         spec = {key: value for key, value in run.spec.items() if key != "seed"}
         specs.setdefault(json.dumps(spec, indent=2, ensure_ascii=False, default=str), []).append(run.seed)
     for place, (text, seeds) in enumerate(specs.items()):
-        said = f"Seed {joined(map(str, seeds))}. {member.runs[0].model}"
-        yield CodeBlock("" if place else member.marked_name, said, text)
+        said = f"Seed {joined(map(str, seeds))}. {group.runs[0].model}"
+        yield CodeBlock("" if place else group.marked_name, said, text)
 
 
 def epoch_choice(runs: Sequence[RunRecord]) -> str:

@@ -38,8 +38,8 @@ def quality_finding(runs: Sequence[RunRecord], key: str | None, indistinguishabl
     """
     if key is None:
         return "No recommendation metric was recorded in these runs, so there is nothing to rank."
-    measured = [member for member in run_groups(runs) if is_number(final_estimate(member, key).mean)]
-    fair = [member for member in measured if not member.uses_test_labels]
+    measured = [group for group in run_groups(runs) if is_number(final_estimate(group, key).mean)]
+    fair = [group for group in measured if not group.uses_test_labels]
     if not measured:
         return f"{metric_name(key)} could not be measured in any of these runs."
     if not fair:
@@ -56,7 +56,7 @@ def false_negative_finding(runs: Sequence[RunRecord], key: str | None) -> str:
     rates = PickRates(groups, lambda run: 1.0 - run.last("tnr_true" if known else "tnr"), known=known)
     if key is None or len(rates.names) < 2:
         return ""
-    quality = {member.name: final_estimate(member, key).mean for member in groups if member.name in rates.of}
+    quality = {group.name: final_estimate(group, key).mean for group in groups if group.name in rates.of}
     measured = [value for value in quality.values() if is_number(value)]
     if not measured:
         return ""
@@ -68,23 +68,23 @@ def false_negative_finding(runs: Sequence[RunRecord], key: str | None) -> str:
     parts = [lead, *rates.clauses()]
     uniform = uniform_rate(runs)
     parts += [f"uniform sampling is expected to pick {percent(uniform)}"] if is_number(uniform) else []
-    baselines = [member for member in groups if member.is_baseline]
-    reached = joined(f"{member.name} ({_reached(member, key)})" for member in baselines)
+    baselines = [group for group in groups if group.is_baseline]
+    reached = joined(f"{group.name} ({_reached(group, key)})" for group in baselines)
     parts += [f"{reached} need{'s' if len(baselines) == 1 else ''} no negatives"] if baselines else []
     return f"{'; '.join(parts)}.{rates.caveat}"
 
 
-def _reached(member: RunGroup, key: str) -> str:
-    return f"{metric_name(key)} {number(final_estimate(member, key).mean, 3)}"
+def _reached(group: RunGroup, key: str) -> str:
+    return f"{metric_name(key)} {number(final_estimate(group, key).mean, 3)}"
 
 
-def _alone(member: RunGroup, key: str) -> str:
-    text = f"{member.marked_name} reaches {_value(member, key)}."
-    return text if len(member.runs) > 1 else f"{text} One seed only: another seed will give another number."
+def _alone(group: RunGroup, key: str) -> str:
+    text = f"{group.marked_name} reaches {_value(group, key)}."
+    return text if len(group.runs) > 1 else f"{text} One seed only: another seed will give another number."
 
 
 def _ranking(fair: Sequence[RunGroup], key: str, indistinguishable: LabelPairs) -> str:
-    best, *others = sorted(fair, key=lambda member: -final_estimate(member, key).mean)  # ties keep their order
+    best, *others = sorted(fair, key=lambda group: -final_estimate(group, key).mean)  # ties keep their order
     gaps = {other.name: difference(best, other, key) for other in others}
     rivals = [
         other.name
@@ -94,7 +94,7 @@ def _ranking(fair: Sequence[RunGroup], key: str, indistinguishable: LabelPairs) 
     text = _undecided(best, rivals, gaps, key) if rivals else _decided(best, fair[0], gaps, key)
     if all(gap.over == "seeds" for gap in gaps.values()):
         return text
-    if min(len(member.runs) for member in fair) == 1:
+    if min(len(group.runs) for group in fair) == 1:
         return f"{text} Not every method has more than one seed: another seed may change the order."
     return f"{text} The methods do not share two seeds on the same data, so their differences are uncertain."
 
@@ -120,9 +120,9 @@ def _undecided(best: RunGroup, rivals: Sequence[str], gaps: dict[str, Estimate],
     )
 
 
-def _value(member: RunGroup, key: str) -> str:
+def _value(group: RunGroup, key: str) -> str:
     """``NDCG@20 0.418 ± 0.001 over 3 seeds``."""
-    value = final_estimate(member, key)
+    value = final_estimate(group, key)
     text = f"{metric_name(key)} {number(value.mean, _digits(value))}"
     if not value.has_interval:
         return text

@@ -33,7 +33,7 @@ _MEANINGS = {  # by key of the records, without the cut-off
     "popularity": ("Popularity@k", "Mean training interactions of the recommended items; descriptive only."),
     "tnr": (
         "TNR",
-        "True negative rate: the share of the sampled negatives that are no held-out positives. Dotted: the "
+        "True negative rate: the share of the sampled negatives that are not held-out positives. Dotted: the "
         "expectation of uniform sampling. Hard negatives resemble positives, so a sampler that leads to better "
         "recommendations may lie below it.",
     ),
@@ -44,7 +44,7 @@ _MEANINGS = {  # by key of the records, without the cut-off
     ),
     "inf": (
         "INF",
-        "Informativeness: the mean gradient magnitude of the sampled negatives, counted as negative for false "
+        "Informativeness: the mean gradient magnitude of the sampled negatives, with a negative sign for false "
         "negatives.",
     ),
 }

@@ -67,10 +67,7 @@ def run_groups(runs: Sequence[RunRecord]) -> list[RunGroup]:
         earlier = [other for at in range(1, place) for other in found[name, at] if other.seed == run.seed]
         if not any(_same_result(run, other) for other in earlier):
             found.setdefault((name, place), []).append(run)
-    return [
-        RunGroup(name if place == 1 else f"{name} [{place}]", tuple(members))
-        for (name, place), members in found.items()
-    ]
+    return [RunGroup(name if place == 1 else f"{name} [{place}]", tuple(own)) for (name, place), own in found.items()]
 
 
 def _same_result(a: RunRecord, b: RunRecord) -> bool:
@@ -83,7 +80,7 @@ def final_value(run: RunRecord, key: str) -> float:
     return float(value) if value is not None and is_number(value) else math.nan
 
 
-def median_seconds(member: RunGroup) -> float:
+def median_seconds(group: RunGroup) -> float:
     """Of an epoch, over all epochs and seeds; NaN where no run recorded them."""
-    seconds = [value for run in member.runs for value in run.at_epochs("seconds").values()]
+    seconds = [value for run in group.runs for value in run.at_epochs("seconds").values()]
     return statistics.median(seconds) if seconds else math.nan

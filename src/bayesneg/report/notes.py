@@ -17,7 +17,7 @@ def notes(runs: Sequence[RunRecord]) -> list[str]:
 
 
 def _oracles(groups: Sequence[RunGroup]) -> Iterator[str]:
-    seeing = [member.name for member in groups if member.uses_test_labels]
+    seeing = [group.name for group in groups if group.uses_test_labels]
     if seeing:
         sees = "sees" if len(seeing) == 1 else "see"
         yield f"{joined(seeing)} {sees} the test labels on purpose, as an upper bound: no fair competitor."
@@ -25,24 +25,24 @@ def _oracles(groups: Sequence[RunGroup]) -> Iterator[str]:
 
 def _unlike(groups: Sequence[RunGroup]) -> Iterator[str]:
     """Ways in which the groups differ besides their sampler."""
-    trained = [member for member in groups if not member.is_baseline]
+    trained = [group for group in groups if not group.is_baseline]
     if _differ(trained, lambda run: len(run.epochs)):
-        lengths = joined(f"{member.name} {len(member.runs[0].epochs)}" for member in trained)
+        lengths = joined(f"{group.name} {len(group.runs[0].epochs)}" for group in trained)
         yield f"Trained for different numbers of epochs: {lengths}."
     if _differ(groups, lambda run: run.select):
         yield "Some runs report their last epoch, others the best on validation data: compare with care."
-    if len({member.seeds for member in groups}) > 1:
-        seeds = joined(f"{member.name} {', '.join(map(str, member.seeds))}" for member in groups)
+    if len({group.seeds for group in groups}) > 1:
+        seeds = joined(f"{group.name} {', '.join(map(str, group.seeds))}" for group in groups)
         yield f"The samplers were run with different seeds: {seeds}. Differences use the shared ones."
     by_seed: dict[int, set[object]] = {}
-    for run in (run for member in groups for run in member.runs):
+    for run in (run for group in groups for run in group.runs):
         by_seed.setdefault(run.seed, set()).add(run.data.get("fingerprint"))
     if any(len(fingerprints) > 1 for fingerprints in by_seed.values()):
         yield "Runs of the same seed were evaluated on different data, so their differences are not shown."
 
 
 def _differ(groups: Sequence[RunGroup], of: Callable[[RunRecord], object]) -> bool:
-    return len({of(run) for member in groups for run in member.runs}) > 1
+    return len({of(run) for group in groups for run in group.runs}) > 1
 
 
 def _skipped(runs: Sequence[RunRecord]) -> Iterator[str]:

@@ -53,7 +53,7 @@ def summarise(records: Sequence[RunRecord], keys: Sequence[str]) -> list[Compari
     0.02
     """
     groups = run_groups(records)
-    rows = [_row(member, groups[0], keys) for member in groups]
+    rows = [_row(group, groups[0], keys) for group in groups]
     return [replace(row, best=frozenset(key for key in keys if _is_best(row, rows, key))) for row in rows]
 
 
@@ -62,12 +62,12 @@ def final_keys(records: Iterable[RunRecord]) -> list[str]:
     return sorted_keys(key for run in records for key, value in run.final.items() if is_number(value))
 
 
-def final_estimate(member: RunGroup, key: str) -> Estimate:
+def final_estimate(group: RunGroup, key: str) -> Estimate:
     """The final metric of a group: over its seeds, or over the users of its only run."""
-    over_seeds = estimate(final_value(run, key) for run in member.runs)
-    if over_seeds.has_interval or len(member.runs) > 1:
+    over_seeds = estimate(final_value(run, key) for run in group.runs)
+    if over_seeds.has_interval or len(group.runs) > 1:
         return over_seeds
-    run = member.runs[0]
+    run = group.runs[0]
     low, high = run.intervals.get(key) or (None, None)
     if low is None or high is None or not (is_number(low) and is_number(high)):
         return over_seeds
@@ -75,9 +75,9 @@ def final_estimate(member: RunGroup, key: str) -> Estimate:
     return Estimate(over_seeds.mean, float(low), float(high), "users", n_users)
 
 
-def difference(member: RunGroup, reference: RunGroup, key: str) -> Estimate:
-    """``member`` minus ``reference``, paired by seed, or by user where one seed is shared."""
-    found = paired(member.runs, reference.runs, key)
+def difference(group: RunGroup, reference: RunGroup, key: str) -> Estimate:
+    """``group`` minus ``reference``, paired by seed, or by user where one seed is shared."""
+    found = paired(group.runs, reference.runs, key)
     return NOT_MEASURED if found is None else found.estimate
 
 
@@ -86,14 +86,14 @@ def truth_known(runs: Sequence[RunRecord]) -> bool:
     return all(run.is_baseline or bool(run.at_epochs("tnr_true")) for run in runs)
 
 
-def false_negative_rate(member: RunGroup) -> Estimate:
+def false_negative_rate(group: RunGroup) -> Estimate:
     """The share of false negatives among the picks of the last epoch, over seeds.
 
     By the ground truth where it is known; else by the held-out labels, which gives a lower bound. A baseline samples
     no negatives: not measured.
     """
-    key = "tnr_true" if truth_known(member.runs) else "tnr"
-    return NOT_MEASURED if member.is_baseline else estimate(1.0 - run.last(key) for run in member.runs)
+    key = "tnr_true" if truth_known(group.runs) else "tnr"
+    return NOT_MEASURED if group.is_baseline else estimate(1.0 - run.last(key) for run in group.runs)
 
 
 def uniform_rate(runs: Sequence[RunRecord]) -> float:
@@ -102,17 +102,17 @@ def uniform_rate(runs: Sequence[RunRecord]) -> float:
     return estimate(1.0 - run.last(key) for run in runs if not run.is_baseline).mean
 
 
-def _row(member: RunGroup, reference: RunGroup, keys: Sequence[str]) -> ComparisonRow:
-    others = () if member is reference else keys
+def _row(group: RunGroup, reference: RunGroup, keys: Sequence[str]) -> ComparisonRow:
+    others = () if group is reference else keys
     return ComparisonRow(
-        label=member.name,
-        sampler=member.runs[0].sampler,
-        seeds=member.seeds,
-        uses_test_labels=member.uses_test_labels,
-        values={key: final_estimate(member, key) for key in keys},
-        differences={key: difference(member, reference, key) for key in others},
-        false_negatives=false_negative_rate(member),
-        truth_known=truth_known(member.runs),
+        label=group.name,
+        sampler=group.runs[0].sampler,
+        seeds=group.seeds,
+        uses_test_labels=group.uses_test_labels,
+        values={key: final_estimate(group, key) for key in keys},
+        differences={key: difference(group, reference, key) for key in others},
+        false_negatives=false_negative_rate(group),
+        truth_known=truth_known(group.runs),
         best=frozenset(),
     )
 

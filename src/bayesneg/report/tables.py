@@ -70,21 +70,21 @@ def comparison_caption(rows: Sequence[ComparisonRow]) -> str:
 
 def quality(groups: Sequence[RunGroup]) -> Table | None:
     """The quality of the sampled negatives at the last epoch, without baselines; None where no run recorded it."""
-    groups = [member for member in groups if not member.is_baseline]
-    measured = {key: [estimate(run.last(key) for run in member.runs) for member in groups] for key in QUALITY}
+    groups = [group for group in groups if not group.is_baseline]
+    measured = {key: [estimate(run.last(key) for run in group.runs) for group in groups] for key in QUALITY}
     keys = [key for key, column in measured.items() if any(is_number(value.mean) for value in column)]
     if not keys:
         return None
     rows = [
-        [group_cell(member), *(estimate_cell(measured[key][place]) for key in keys), _skipped(member), _seconds(member)]
-        for place, member in enumerate(groups)
+        [group_cell(group), *(estimate_cell(measured[key][place]) for key in keys), _skipped(group), _seconds(group)]
+        for place, group in enumerate(groups)
     ]
     uniform = {key: estimate(run.last(EXPECTED.get(key, "")) for run in _runs(groups)).mean for key in keys}
     if any(is_number(mean) for mean in uniform.values()):
         cells = [number_cell(mean) if is_number(mean) else TableCell("") for mean in uniform.values()]
         rows.append([TableCell(UNIFORM, UNIFORM), *cells, TableCell(""), TableCell("")])
     heads = ["Sampler", *(QUALITY[key] for key in keys), "Skipped", "Seconds per epoch"]
-    several = any(len(member.runs) > 1 for member in groups)
+    several = any(len(group.runs) > 1 for group in groups)
     caption = (
         f"Last recorded epoch{', mean ± half-width of the 95% interval over seeds' if several else ''}. Skipped: "
         f"training examples without a negative, over all epochs{' and seeds' if several else ''}. "
@@ -97,13 +97,13 @@ def every_run(groups: Sequence[RunGroup], keys: Sequence[str]) -> Table:
     """The final metrics of each run, not averaged."""
     rows = [
         [
-            group_cell(member),
+            group_cell(group),
             TableCell(str(run.seed), str(run.seed)),
             TableCell(str(run.reported_epoch), str(run.reported_epoch)),
             *(number_cell(final_value(run, key)) for key in keys),
         ]
-        for member in groups
-        for run in member.runs
+        for group in groups
+        for run in group.runs
     ]
     heads = ["Sampler", "Seed", "Epoch", *map(metric_name, keys)]
     return Table("Every run", "Test metrics of the reported epoch, mean over users.", heads, rows)
@@ -114,8 +114,8 @@ def facts(caption: str, entries: Sequence[tuple[str, str]]) -> Table:
     return Table(caption, caption, (), [[TableCell(name), TableCell(text, style="text")] for name, text in entries])
 
 
-def group_cell(member: RunGroup) -> TableCell:
-    return named_cell(member.name, uses_test_labels=member.uses_test_labels)
+def group_cell(group: RunGroup) -> TableCell:
+    return named_cell(group.name, uses_test_labels=group.uses_test_labels)
 
 
 def named_cell(name: str, *, n_seeds: int = 0, uses_test_labels: bool = False) -> TableCell:
@@ -159,14 +159,14 @@ def _rate(value: Estimate) -> TableCell:
 
 
 def _runs(groups: Sequence[RunGroup]) -> list[RunRecord]:
-    return [run for member in groups for run in member.runs]
+    return [run for group in groups for run in group.runs]
 
 
-def _skipped(member: RunGroup) -> TableCell:
-    counts = [int(n) for run in member.runs for n in run.at_epochs("skipped").values()]
+def _skipped(group: RunGroup) -> TableCell:
+    counts = [int(n) for run in group.runs for n in run.at_epochs("skipped").values()]
     return TableCell(f"{sum(counts):,}", str(sum(counts))) if counts else TableCell(NOTHING)
 
 
-def _seconds(member: RunGroup) -> TableCell:
-    seconds = median_seconds(member)
+def _seconds(group: RunGroup) -> TableCell:
+    seconds = median_seconds(group)
     return TableCell(f"{seconds:.3g}", repr(seconds)) if is_number(seconds) else TableCell(NOTHING)

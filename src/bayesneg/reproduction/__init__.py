@@ -1,1 +1,1 @@
-"""The reproduction lab: the paper's tables and figures, measured here and laid beside the published ones."""
+"""Reproduction of the paper: its tables and figures, measured here and compared with the published numbers."""

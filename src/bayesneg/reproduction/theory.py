@@ -7,7 +7,8 @@ share θ of false negatives; in terms of F its density is 2(1 − θ)(1 − F) +
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from functools import cache
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -39,9 +40,11 @@ def false_negative_density(base: Base, x: Any) -> Any:
     return 2.0 * base.pdf(x) * base.cdf(x)
 
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
-F_GRID: Final = (_NODES + 1.0) / 2.0  # of [0, 1], and the weights of an integral over it
-F_WEIGHTS: Final = _WEIGHTS / 2.0
+@cache
+def _quadrature() -> tuple[np.ndarray, np.ndarray]:
+    """Nodes on [0, 1], and the weights of an integral over it."""
+    nodes, weights = np.polynomial.legendre.leggauss(200)
+    return (nodes + 1.0) / 2.0, weights / 2.0
 
 
 def mean_unbias_under_mixture(theta: float) -> float:
@@ -50,8 +53,9 @@ def mean_unbias_under_mixture(theta: float) -> float:
     >>> round(mean_unbias_under_mixture(0.2), 12)
     0.8
     """
-    density = 2.0 * (1.0 - theta) * (1.0 - F_GRID) + 2.0 * theta * F_GRID
-    return float(np.sum(F_WEIGHTS * density * unbias(F_GRID, theta)))
+    f, weights = _quadrature()
+    density = 2.0 * (1.0 - theta) * (1.0 - f) + 2.0 * theta * f
+    return float(np.sum(weights * density * unbias(f, theta)))
 
 
 def mean_unbias_under_uniform(theta: float) -> float:

@@ -17,7 +17,7 @@ CURVES = {  # key → name of the figure, caption
         "False negatives over epochs",
         "The share of an epoch's picks that are positives. Lower is better.",
     ),
-    "inf": ("INF over epochs", "Mean gradient magnitude, counted as negative for held-out positives."),
+    "inf": ("INF over epochs", "Mean gradient magnitude, with a negative sign for held-out positives."),
     "hardness": ("Hardness over epochs", "Mean normalized rank of the picks; 1 is the highest score."),
     "ece": (
         "Calibration error over epochs",
@@ -28,37 +28,37 @@ CURVES = {  # key → name of the figure, caption
 
 def across(found: Sequence[AuditedSplit]) -> Drawing:
     """False negatives against what is hidden."""
-    ends = listed((member.marked_name, measured(member, "fn").mean) for member in found[-1].groups)
+    ends = listed((group.marked_name, measured(group, "fn").mean) for group in found[-1].groups)
     caption = "Dotted: the expectation of uniform sampling."
     drawn = plots.across(found, prefix="across")
     return drawing(drawn, "across", "False negatives against what is hidden", caption, ends)
 
 
-def of_picks(study: AuditedSplit, prefix: str) -> Iterator[Drawing]:
+def of_picks(split: AuditedSplit, prefix: str) -> Iterator[Drawing]:
     """Three curves over epochs, the ranks, and the popularity of the picks."""
     for key, expected in (("fn", "fn_uniform"), ("inf", None), ("hardness", None)):
-        yield from _curve(study.groups, key, prefix, expected)
+        yield from _curve(split.groups, key, prefix, expected)
     slug = f"{prefix}-ranks"
-    ends = listed((member.marked_name, measured(member, "hardness").mean) for member in study.groups)
+    ends = listed((group.marked_name, measured(group, "hardness").mean) for group in split.groups)
     caption = "Probes of the last five epochs. Dotted: uniform sampling."
-    yield drawing(plots.ranks(study.groups, prefix=slug), slug, "Ranks of the picks", caption, ends)
+    yield drawing(plots.ranks(split.groups, prefix=slug), slug, "Ranks of the picks", caption, ends)
     slug = f"{prefix}-cohorts"
-    ends = listed((member.marked_name, measured(member, "head").mean) for member in study.groups)
+    ends = listed((group.marked_name, measured(group, "head").mean) for group in split.groups)
     caption = "Head, middle and tail have about a third of the training interactions each."
-    yield drawing(plots.cohorts(study.groups, prefix=slug), slug, "Popularity of the picks", caption, ends)
+    yield drawing(plots.cohorts(split.groups, prefix=slug), slug, "Popularity of the picks", caption, ends)
 
 
-def of_beliefs(study: AuditedSplit, prefix: str) -> Iterator[Drawing]:
+def of_calibration(split: AuditedSplit, prefix: str) -> Iterator[Drawing]:
     """Calibration of the posterior, on the picks and on uniform candidates, and over epochs."""
     titles = {"picked": "Reliability diagram, picks", "candidates": "Reliability diagram, uniform candidates"}
     for population, key in RELIABILITY.items():
         slug = f"{prefix}-{population}"
         which = "ece" if population == "picked" else "candidates_ece"
-        ends = listed((f"error of {member.marked_name}", measured(member, which).mean) for member in study.believers)
+        ends = listed((f"error of {group.marked_name}", measured(group, which).mean) for group in split.with_posterior)
         caption = "Above the dotted line: more false negatives than predicted. The last five epochs, log scales."
-        drawn = plots.reliability(study.groups, key, prefix=slug)  # all, so that each keeps its colour
+        drawn = plots.reliability(split.groups, key, prefix=slug)  # all, so that each keeps its colour
         yield drawing(drawn, slug, titles[population], caption, ends)
-    yield from _curve(study.groups, "ece", prefix, None)
+    yield from _curve(split.groups, "ece", prefix, None)
 
 
 def _curve(groups: Sequence[RunGroup], key: str, prefix: str, expected: str | None) -> Iterator[Drawing]:
@@ -66,6 +66,6 @@ def _curve(groups: Sequence[RunGroup], key: str, prefix: str, expected: str | No
         return
     name, caption = CURVES[key]
     slug = f"{prefix}-{key}"
-    ends = listed((member.marked_name, measured(member, key).mean) for member in groups)
+    ends = listed((group.marked_name, measured(group, key).mean) for group in groups)
     drawn = curves.curves(groups, key, prefix=slug, name=name.removesuffix(" over epochs"), expected=expected)
     yield drawing(drawn, slug, name, caption, ends)

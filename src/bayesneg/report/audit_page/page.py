@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bayesneg.errors import InputError
 from bayesneg.report.audit_page.rows import (
-    BELIEF,
+    CALIBRATION,
     MEANINGS,
     PICKS,
     AuditedSplit,
@@ -64,7 +64,7 @@ def render(records: Sequence[RunRecord], *, title: str | None = None) -> str:
 def _headlines(found: Sequence[AuditedSplit]) -> list[Headline]:
     """One finding per split; the facts and the warnings of all follow the last."""
     run = found[0].runs[0]
-    seeds = max(len(member.runs) for split in found for member in split.groups)
+    seeds = max(len(group.runs) for split in found for group in split.groups)
     facts = f"{run.model} · {counted(len(run.epochs), 'epoch')} · {counted(seeds, 'seed')} · last epoch"
     headlines = [Headline(audit_finding(split), lead=split.name if len(found) > 1 else "") for split in found]
     return [*headlines[:-1], replace(headlines[-1], facts=facts, notes=_warnings(found))]
@@ -72,10 +72,10 @@ def _headlines(found: Sequence[AuditedSplit]) -> list[Headline]:
 
 def _warnings(found: Sequence[AuditedSplit]) -> list[str]:
     """What a careful reader should know; what is not so of every split is said with the split's name."""
-    own = [[note for note in (hidden_note(study), caution(study), *notes(study.runs)) if note] for study in found]
+    own = [[note for note in (hidden_note(split), caution(split), *notes(split.runs)) if note] for split in found]
     shared = [note for note in own[0] if all(note in others for others in own)]
     return shared + [
-        f"{study.name}: {note}" for study, each in zip(found, own, strict=True) for note in each if note not in shared
+        f"{split.name}: {note}" for split, each in zip(found, own, strict=True) for note in each if note not in shared
     ]
 
 
@@ -85,11 +85,10 @@ def _across(found: Sequence[AuditedSplit]) -> Iterator[Section]:
         return
     from bayesneg.report.audit_page import figures
 
-    members = {member.name: member for split in found for member in split.groups}
-    here = [{member.name: estimate_cell(measured(member, "fn")) for member in split.groups} for split in found]
+    by_name = {group.name: group for split in found for group in split.groups}
+    here = [{group.name: estimate_cell(measured(group, "fn")) for group in split.groups} for split in found]
     rows = [
-        [group_cell(member), *(cells.get(name, TableCell(NOTHING)) for cells in here)]
-        for name, member in members.items()
+        [group_cell(group), *(cells.get(name, TableCell(NOTHING)) for cells in here)] for name, group in by_name.items()
     ]
     rows.append([TableCell(UNIFORM, UNIFORM), *(number_cell(split.uniform) for split in found)])
     caption = f"The share of false negatives among the picks of the last epoch.{_spread(found)}"
@@ -102,14 +101,16 @@ def _split_sections(split: AuditedSplit, place: int, *, several: bool) -> Iterat
 
     prefix, of = f"s{place}", f": {split.name}" if several else ""
     yield Section(f"What is picked{of}", tables=[_picks(split)], drawings=list(figures.of_picks(split, prefix)))
-    if split.believers:
-        drawings = list(figures.of_beliefs(split, prefix))
+    if split.with_posterior:
+        drawings = list(figures.of_calibration(split, prefix))
         text = calibration_finding(split)
-        yield Section(f"Is the posterior calibrated?{of}", text=text, tables=[_beliefs(split)], drawings=drawings)
+        yield Section(
+            f"Is the posterior calibrated?{of}", text=text, tables=[_calibration_table(split)], drawings=drawings
+        )
 
 
 def _picks(split: AuditedSplit) -> Table:
-    rows = [[group_cell(member), *_values(member, PICKS)] for member in split.groups]
+    rows = [[group_cell(group), *_values(group, PICKS)] for group in split.groups]
     rows.append([TableCell(UNIFORM, UNIFORM), number_cell(split.uniform), *[TableCell("")] * (len(PICKS) - 1)])
     bound = "" if split.truth_known else " Lower bounds: the ground truth is unknown."
     caption = (
@@ -118,12 +119,12 @@ def _picks(split: AuditedSplit) -> Table:
     return Table(f"Picks: {split.name}", caption, ["Sampler", *PICKS.values()], rows)
 
 
-def _beliefs(split: AuditedSplit) -> Table:
+def _calibration_table(split: AuditedSplit) -> Table:
     rows = [
-        [group_cell(member), *_values(member, BELIEF), *_values(member, [f"candidates_{key}" for key in CANDIDATES])]
-        for member in split.believers
+        [group_cell(group), *_values(group, CALIBRATION), *_values(group, [f"candidates_{key}" for key in CANDIDATES])]
+        for group in split.with_posterior
     ]
-    heads = ["Sampler", *BELIEF.values(), *(f"{BELIEF[key]}, candidates" for key in CANDIDATES)]
+    heads = ["Sampler", *CALIBRATION.values(), *(f"{CALIBRATION[key]}, candidates" for key in CANDIDATES)]
     caption = (
         "Probes after the last epoch: the sampler's picks, and uniform candidates beside them. Samplers without a "
         f"posterior are left out.{_spread([split])}"
@@ -131,10 +132,10 @@ def _beliefs(split: AuditedSplit) -> Table:
     return Table(f"Calibration: {split.name}", caption, heads, rows)
 
 
-def _values(member: RunGroup, keys: Mapping[str, str] | Sequence[str]) -> list[TableCell]:
-    return [estimate_cell(measured(member, key)) for key in keys]
+def _values(group: RunGroup, keys: Mapping[str, str] | Sequence[str]) -> list[TableCell]:
+    return [estimate_cell(measured(group, key)) for key in keys]
 
 
 def _spread(found: Sequence[AuditedSplit]) -> str:
-    several = any(math.isfinite(measured(member, "fn").low) for study in found for member in study.groups)
+    several = any(math.isfinite(measured(group, "fn").low) for split in found for group in split.groups)
     return " Mean ± half-width of the 95% interval over seeds." if several else ""

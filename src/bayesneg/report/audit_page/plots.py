@@ -17,24 +17,24 @@ from bayesneg.report.names import UNIFORM
 
 SHADES = ("#3b4252", "#8f9bb3", "#d8dee9")
 FLOOR = 1e-4  # what is less is drawn here
-FEWEST = 30  # beliefs that a bin needs to be drawn
+FEWEST = 30  # picks that a bin needs to be drawn
 
 
 def across(found: Sequence[AuditedSplit], *, prefix: str) -> str:
     """The share of false negatives of each sampler, split by split."""
-    names = list(dict.fromkeys(member.name for study in found for member in study.groups))
-    here = [{member.name: member for member in study.groups} for study in found]
+    names = list(dict.fromkeys(group.name for split in found for group in split.groups))
+    here = [{group.name: group for group in split.groups} for split in found]
 
     def draw(axes: Axes) -> None:
         labels = []
         for place, name in enumerate(names):
-            at = [where for where, members in enumerate(here) if name in members]
+            at = [where for where, by_name in enumerate(here) if name in by_name]
             values = [measured(here[where][name], "fn") for where in at]
             spread = [value.half_width if value.has_interval else 0.0 for value in values]
             means = [value.mean for value in values]
             axes.errorbar(at, means, yerr=spread, **look(place), capsize=2)
             labels.append(EndLabel(at[-1], means[-1], here[at[-1]][name].marked_name, colour(place)))
-        uniform = [study.uniform for study in found]
+        uniform = [split.uniform for split in found]
         axes.plot(range(len(found)), uniform, color=GREY, linestyle=":", linewidth=1.6)
         labels.append(EndLabel(len(found) - 1, uniform[-1], UNIFORM, GREY))
         axes.set_xticks(range(len(found)), short_names(found))
@@ -51,12 +51,12 @@ def ranks(groups: Sequence[RunGroup], *, prefix: str) -> str:
 
     def draw(axes: Axes) -> None:
         labels = []
-        for place, member in enumerate(groups):
-            shares = deciles(member)
+        for place, group in enumerate(groups):
+            shares = deciles(group)
             if shares is not None:
                 middles = np.arange(0.5, len(shares)) / len(shares)
                 axes.plot(middles, shares, **look(place))
-                labels.append(EndLabel(middles[-1], shares[-1], member.marked_name, colour(place)))
+                labels.append(EndLabel(middles[-1], shares[-1], group.marked_name, colour(place)))
         axes.axhline(0.1, color=GREY, linestyle=":", linewidth=1.2)
         axes.set_xlim(0, 1)
         axes.set_ylim(bottom=0)
@@ -73,7 +73,7 @@ def cohorts(groups: Sequence[RunGroup], *, prefix: str) -> str:
     def draw(axes: Axes) -> None:
         left = np.zeros(len(groups))
         for cohort, shade in zip(COHORTS, SHADES, strict=True):
-            shares = np.array([measured(member, cohort).mean for member in groups])
+            shares = np.array([measured(group, cohort).mean for group in groups])
             axes.barh(range(len(groups)), shares, left=left, color=shade, edgecolor="white", height=0.7, label=cohort)
             for place, share in enumerate(shares):
                 if share > 0.08:
@@ -81,7 +81,7 @@ def cohorts(groups: Sequence[RunGroup], *, prefix: str) -> str:
                     where = (left[place] + share / 2, place)
                     axes.text(*where, f"{share:.0%}", ha="center", va="center", color=ink, fontsize=8.5)
             left += np.nan_to_num(shares)
-        axes.set_yticks(range(len(groups)), [member.marked_name for member in groups])
+        axes.set_yticks(range(len(groups)), [group.marked_name for group in groups])
         axes.set_ylim(len(groups) - 0.5, -0.5)
         axes.set_xlim(0, 1)
         axes.xaxis.set_major_formatter(PercentFormatter(1.0))
@@ -100,8 +100,8 @@ def reliability(groups: Sequence[RunGroup], key: str, *, prefix: str) -> str:
         axes.set_xlim(FLOOR * 0.8, 1.25)  # before anything is drawn: limits are never fitted to a few equal shares
         axes.set_ylim(FLOOR * 0.8, 1.25)
         labels = []
-        for place, member in enumerate(groups):
-            found = bins(member, key)
+        for place, group in enumerate(groups):
+            found = bins(group, key)
             shown = None if found is None else found[0] >= FEWEST
             if found is None or shown is None or not shown.any():
                 continue
@@ -109,7 +109,7 @@ def reliability(groups: Sequence[RunGroup], key: str, *, prefix: str) -> str:
             order = np.argsort(called)
             axes.plot(called[order], were[order], **look(place))
             last = order[-1]
-            labels.append(EndLabel(called[last], were[last], member.marked_name, colour(place)))
+            labels.append(EndLabel(called[last], were[last], group.marked_name, colour(place)))
         axes.plot([FLOOR, 1], [FLOOR, 1], color=GREY, linestyle=":", linewidth=1.4)
         for axis in (axes.xaxis, axes.yaxis):
             plain_log_labels(axis)

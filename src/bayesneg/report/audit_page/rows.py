@@ -28,7 +28,7 @@ PICKS: Final = {
     "tail": "Tail",
     "skipped_share": "Skipped",
 }
-BELIEF: Final = {
+CALIBRATION: Final = {
     "mean_predicted": "Mean predicted",
     "observed_rate": "Observed rate",
     "ece": "ECE",
@@ -38,8 +38,8 @@ BELIEF: Final = {
 MEANINGS: Final = {
     "False negatives": "The share of the last epoch's picks that are positives of the user.",
     "TNR and INF": (
-        "The paper's measures, by the held-out labels: the share of picks that are no held-out positives, and the "
-        "mean gradient magnitude, counted as negative for false negatives."
+        "The paper's measures, by the held-out labels: the share of picks that are not held-out positives, and the "
+        "mean gradient magnitude, with a negative sign for false negatives."
     ),
     "Hardness": (
         "The normalized rank of the pick: the share of the user's other unobserved items that score lower, by the "
@@ -74,7 +74,7 @@ class AuditedSplit:
 
     @property
     def runs(self) -> list[RunRecord]:
-        return [run for member in self.groups for run in member.runs]
+        return [run for group in self.groups for run in group.runs]
 
     @property
     def truth_known(self) -> bool:
@@ -86,57 +86,57 @@ class AuditedSplit:
         return self.runs[0].last("fn_uniform")
 
     @property
-    def believers(self) -> list[RunGroup]:
+    def with_posterior(self) -> list[RunGroup]:
         """The samplers that have a posterior."""
-        return [member for member in self.groups if is_number(measured(member, "mean_predicted").mean)]
+        return [group for group in self.groups if is_number(measured(group, "mean_predicted").mean)]
 
 
 def audited(records: Sequence[RunRecord]) -> list[AuditedSplit]:
-    """The studies in the order of the records."""
+    """The audited splits in the order of the records."""
     return [AuditedSplit(name, run_groups(runs)) for name, runs in studies(records).items()]
 
 
 def short_names(found: Sequence[AuditedSplit]) -> list[str]:
     """``10% hidden`` of ``kuairec, 10% hidden`` where all are of one dataset."""
-    heads = {study.name.rpartition(", ")[0] for study in found}
-    return [study.name.rpartition(", ")[2] if len(heads) == 1 else study.name for study in found]
+    heads = {split.name.rpartition(", ")[0] for split in found}
+    return [split.name.rpartition(", ")[2] if len(heads) == 1 else split.name for split in found]
 
 
-def measured(member: RunGroup, key: str) -> Estimate:
+def measured(group: RunGroup, key: str) -> Estimate:
     """A measure of the last epoch that has it, over the seeds."""
-    return estimate(run.last(key) for run in member.runs)
+    return estimate(run.last(key) for run in group.runs)
 
 
-def audit_finding(study: AuditedSplit) -> str:
+def audit_finding(split: AuditedSplit) -> str:
     """Who picks the fewest false negatives and who the most, as far as they can be distinguished."""
-    if not any(is_number(measured(member, "fn").mean) for member in study.groups):
+    if not any(is_number(measured(group, "fn").mean) for group in split.groups):
         return "No negative was sampled."
-    rates = PickRates(study.groups, lambda run: run.last("fn"), known=study.truth_known)
+    rates = PickRates(split.groups, lambda run: run.last("fn"), known=split.truth_known)
     if not rates.names:
         return "Only samplers that see the test labels sampled negatives, so none is a fair result."
     among = f"Of {rates.samplers}, " if rates.leaves_out else ""
-    return f"{among}{'; '.join(rates.clauses())}; uniform picks have {study.uniform:.1%}.{rates.caveat}"
+    return f"{among}{'; '.join(rates.clauses())}; uniform picks have {split.uniform:.1%}.{rates.caveat}"
 
 
-def calibration_finding(study: AuditedSplit) -> str:
+def calibration_finding(split: AuditedSplit) -> str:
     """Whose posterior has a lower Brier score than a constant; empty where no sampler has a posterior."""
-    if not study.believers:
+    if not split.with_posterior:
         return ""
     verdicts: dict[str, list[str]] = {"better than": [], "not distinguishable from": [], "worse than": []}
-    for member in study.believers:
-        gap = estimate(run.last("brier") - run.last("brier_constant") for run in member.runs)
+    for group in split.with_posterior:
+        gap = estimate(run.last("brier") - run.last("brier_constant") for run in group.runs)
         low, high = (gap.low, gap.high) if gap.has_interval else (gap.mean, gap.mean)
         verdict = "better than" if high < 0 else "worse than" if low > 0 else "not distinguishable from"
-        predicted, observed = (measured(member, key).mean for key in ("mean_predicted", "observed_rate"))
-        verdicts[verdict].append(f"{member.marked_name} (predicted {predicted:.1%}, observed {observed:.1%})")
+        predicted, observed = (measured(group, key).mean for key in ("mean_predicted", "observed_rate"))
+        verdicts[verdict].append(f"{group.marked_name} (predicted {predicted:.1%}, observed {observed:.1%})")
     told = [f"{verdict} a constant: {joined(names)}" for verdict, names in verdicts.items() if names]
-    seeds = f" {ONE_SEED}" if len(study.believers[0].runs) == 1 else ""
+    seeds = f" {ONE_SEED}" if len(split.with_posterior[0].runs) == 1 else ""
     return f"By the Brier score on the picks, the posterior is {'; '.join(told)}.{seeds}"
 
 
-def caution(study: AuditedSplit) -> str:
+def caution(split: AuditedSplit) -> str:
     """What the numbers are not, where the truth is unknown; else empty."""
-    if study.truth_known:
+    if split.truth_known:
         return ""
     return (
         "The ground truth of this data is unknown: only held-out positives are known false negatives. Rates of false "
@@ -144,34 +144,34 @@ def caution(study: AuditedSplit) -> str:
     )
 
 
-def hidden_note(study: AuditedSplit) -> str:
+def hidden_note(split: AuditedSplit) -> str:
     """How much is hidden, where that is not the share asked for of nearly every user; else empty."""
-    facts = study.runs[0].data
+    facts = split.runs[0].data
     asked = re.match(r"by=user test=(\S+)", str(facts.get("split")))
     if asked is None:  # not hidden by share, user by user
         return ""
     share, n_users = float(asked[1]), facts["n_users"]
     n_pairs = facts["n_train"] + facts["n_validation"] + facts["n_test"]
     true = facts["n_test"] / n_pairs
-    n_with = facts.get("n_users_with_hidden", n_users)  # not in older records
+    n_with = facts.get("n_users_with_hidden", n_users)
     if abs(true / share - 1) <= NOTICED and 1 - n_with / n_users <= NOTICED:
         return ""
     users = f", and {n_with:,} of {n_users:,} have some" if n_with < n_users else ""
     return (
         f"Hidden are {true:.1%} of the pairs, where {100 * share:g}% was asked for: rounded for each user{users}. "
-        f"A prior is told so with hidden={n_pairs / facts['n_train'] - 1:.3g}."
+        f"Set hidden={n_pairs / facts['n_train'] - 1:.3g} to give the prior this ratio."
     )
 
 
-def bins(member: RunGroup, key: str) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Counts, mean belief and share that was true for each bin of unbias, over seeds and the last epochs."""
-    tables = [line[key] for run in member.runs for line in run.epochs[-TAIL:] if isinstance(line.get(key), Mapping)]
+def bins(group: RunGroup, key: str) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Counts, mean posterior and observed rate of each bin of unbias, over seeds and the last epochs."""
+    tables = [line[key] for run in group.runs for line in run.epochs[-TAIL:] if isinstance(line.get(key), Mapping)]
     return pooled(tables) if tables else None
 
 
-def deciles(member: RunGroup) -> np.ndarray | None:
+def deciles(group: RunGroup) -> np.ndarray | None:
     """The share (10,) of probes whose pick ranks in each tenth of its user's score list, lowest scores first."""
-    shares = [line["deciles"]["share"] for run in member.runs for line in run.epochs[-TAIL:] if "deciles" in line]
+    shares = [line["deciles"]["share"] for run in group.runs for line in run.epochs[-TAIL:] if "deciles" in line]
     return np.mean(shares, axis=0) if shares else None
 
 
@@ -179,16 +179,16 @@ def summary(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
     """One mapping per split and sampler, with mean, low and high of each measure: for programs."""
     return [
         {
-            "dataset": study.name,
-            "sampler": member.name,
-            "seeds": list(member.seeds),
-            "truth_known": study.truth_known,
-            "uses_test_labels": member.uses_test_labels,
-            "fn_uniform": study.uniform,
-            **{key: _interval(measured(member, key)) for key in (*PICKS, *BELIEF)},
+            "dataset": split.name,
+            "sampler": group.name,
+            "seeds": list(group.seeds),
+            "truth_known": split.truth_known,
+            "uses_test_labels": group.uses_test_labels,
+            "fn_uniform": split.uniform,
+            **{key: _interval(measured(group, key)) for key in (*PICKS, *CALIBRATION)},
         }
-        for study in audited(records)
-        for member in study.groups
+        for split in audited(records)
+        for group in split.groups
     ]
 
 

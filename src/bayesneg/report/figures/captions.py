@@ -23,22 +23,22 @@ def result_figures(groups: Sequence[RunGroup], key: str | None, *, prefix: str) 
         yield _final(groups, key, prefix=f"{prefix}-final")
     better = " Higher is better." if is_better_higher(key) else ""
     yield from _curve(groups, _recorded(groups, key), f"On test data.{better}", prefix=prefix)
-    timed = [member for member in groups if is_number(median_seconds(member)) and not member.is_baseline]
+    timed = [group for group in groups if is_number(median_seconds(group)) and not group.is_baseline]
     if len(timed) > 1:
         without = " Baselines have no epochs and are left out." if any(one.is_baseline for one in groups) else ""
         yield _cost(timed, key, without, prefix=f"{prefix}-cost")
 
 
 def _cost(groups: Sequence[RunGroup], key: str, without: str, *, prefix: str) -> Drawing:
-    ends = listed((member.marked_name, final_estimate(member, key).mean, median_seconds(member)) for member in groups)
+    ends = listed((group.marked_name, final_estimate(group, key).mean, median_seconds(group)) for group in groups)
     name = f"{metric_name(key)} against training time"
     caption = f"Up: better recommendations. Left: faster training. Seconds depend on the machine.{without}"
     return drawing(plots.cost_map(groups, key, prefix=prefix), prefix, name, caption, ends)
 
 
 def _final(groups: Sequence[RunGroup], key: str, *, prefix: str) -> Drawing:
-    ends = listed((member.marked_name, final_estimate(member, key).mean) for member in groups)
-    several = any(len(member.runs) > 1 for member in groups)
+    ends = listed((group.marked_name, final_estimate(group, key).mean) for group in groups)
+    several = any(len(group.runs) > 1 for group in groups)
     better = " Further right is better." if is_better_higher(key) else ""
     caption = f"Mean and 95% interval.{better}{' Strokes: single seeds.' if several else ''}"
     return drawing(plots.dots(groups, key, prefix=prefix), prefix, f"Final {metric_name(key)}", caption, ends)
@@ -53,15 +53,15 @@ def validation_figures(groups: Sequence[RunGroup], key: str | None, *, prefix: s
 
 def quality_figures(groups: Sequence[RunGroup], *, prefix: str) -> Iterator[Drawing]:
     """TNR, true TNR, INF, and the first against the last."""
-    tnr = "The share of the sampled negatives that are no held-out positives. Higher is better."
+    tnr = "The share of the sampled negatives that are not held-out positives. Higher is better."
     true = "The same by the ground truth, of which the held-out labels cover only a part."
-    inf = "Mean gradient magnitude, counted as negative for false negatives. Higher is more informative."
+    inf = "Mean gradient magnitude, with a negative sign for false negatives. Higher is more informative."
     yield from _curve(groups, "tnr", tnr, prefix=prefix, expected="tnr_uniform")
     yield from _curve(groups, "tnr_true", true, prefix=prefix, expected="tnr_uniform_true")
     yield from _curve(groups, "inf", inf, prefix=prefix)
-    placed = [member for member in groups if is_number(_last(member, "tnr")) and is_number(_last(member, "inf"))]
+    placed = [group for group in groups if is_number(_last(group, "tnr")) and is_number(_last(group, "inf"))]
     if len(placed) > 1:
-        ends = listed((member.marked_name, _last(member, "tnr"), _last(member, "inf")) for member in groups)
+        ends = listed((group.marked_name, _last(group, "tnr"), _last(group, "inf")) for group in groups)
         yield drawing(
             plots.quality_map(groups, prefix=f"{prefix}-map"),
             f"{prefix}-map",
@@ -78,7 +78,7 @@ def _curve(
         return
     name = {"tnr_true": "True TNR"}.get(key, metric_name(key))
     slug = prefix + re.sub(r"\W*(\w+)", r"-\1", base_of(key))
-    ends = listed((member.marked_name, _last(member, key)) for member in groups)
+    ends = listed((group.marked_name, _last(group, key)) for group in groups)
     svg = plots.curves(groups, key, prefix=slug, name=name, expected=expected)
     yield drawing(svg, slug, f"{name} over epochs", caption, ends)
 
@@ -92,12 +92,12 @@ def _recorded(groups: Sequence[RunGroup], key: str) -> str:
     """``key``, or, where epochs recorded the same metric at other cut-offs only, the first of those."""
     if plots.has_curve(groups, key):
         return key
-    lines = [line for member in groups for run in member.runs for line in run.epochs]
+    lines = [line for group in groups for run in group.runs for line in run.epochs]
     return next((name for line in lines for name in line if base_of(name) == base_of(key)), key)
 
 
-def _last(member: RunGroup, key: str) -> float:
-    return estimate(run.last(key) for run in member.runs).mean
+def _last(group: RunGroup, key: str) -> float:
+    return estimate(run.last(key) for run in group.runs).mean
 
 
 def listed(ends: Iterator[tuple[str, *tuple[float, ...]]]) -> str:

@@ -41,12 +41,12 @@ class Curve:
     high: np.ndarray  # (E,)
 
     @classmethod
-    def of(cls, member: RunGroup, key: str) -> Curve | None:
+    def of(cls, group: RunGroup, key: str) -> Curve | None:
         """The curve over the epochs that every run with ``key`` has; None where no run has it.
 
         An epoch that only some seeds reached would show a jump that no run made.
         """
-        series = [values for run in member.runs if (values := run.at_epochs(key))]
+        series = [values for run in group.runs if (values := run.at_epochs(key))]
         shared = sorted(set.intersection(*(set(values) for values in series))) if series else []
         if not shared:
             return None
@@ -67,7 +67,7 @@ class EndLabel(NamedTuple):
 
 
 def has_curve(groups: Sequence[RunGroup], key: str) -> bool:
-    return any(Curve.of(member, key) is not None for member in groups)
+    return any(Curve.of(group, key) is not None for group in groups)
 
 
 def curves(
@@ -77,18 +77,18 @@ def curves(
 
     def draw(axes: Axes) -> None:
         labels, shown = [], []
-        epochs = [epoch for member in groups for run in member.runs for epoch in run.at_epochs(key)]
-        for place, member in enumerate(groups):
-            curve = Curve.of(member, key)
+        epochs = [epoch for group in groups for run in group.runs for epoch in run.at_epochs(key)]
+        for place, group in enumerate(groups):
+            curve = Curve.of(group, key)
             if curve is None:
                 continue
-            if member.is_baseline:
+            if group.is_baseline:
                 curve = curve.throughout(epochs)
             shown.append(curve)
             every = max(1, len(curve.epochs) // 6)
             axes.fill_between(curve.epochs, curve.low, curve.high, color=colour(place), alpha=0.18, linewidth=0)
             axes.plot(curve.epochs, curve.mean, **look(place), markevery=(place % every, every))
-            labels.append(EndLabel(curve.epochs[-1], curve.mean[-1], member.marked_name, colour(place)))
+            labels.append(EndLabel(curve.epochs[-1], curve.mean[-1], group.marked_name, colour(place)))
         reference = _pooled(groups, expected) if expected else None
         if reference is not None:
             shown.append(reference)
@@ -112,8 +112,8 @@ def quality_map(groups: Sequence[RunGroup], *, prefix: str, tail: int = 5) -> st
     def draw(axes: Axes) -> None:
         axes.margins(x=0.1, y=0.12)
         labels = []
-        for place, member in enumerate(groups):
-            points = np.array([(_tail_mean(r, "tnr", tail), _tail_mean(r, "inf", tail)) for r in member.runs])
+        for place, group in enumerate(groups):
+            points = np.array([(_tail_mean(r, "tnr", tail), _tail_mean(r, "inf", tail)) for r in group.runs])
             points = points[np.isfinite(points).all(axis=1)]
             if not len(points):
                 continue
@@ -122,7 +122,7 @@ def quality_map(groups: Sequence[RunGroup], *, prefix: str, tail: int = 5) -> st
             if len(points) > 1:
                 axes.plot(*points.T, **look, markersize=3.5, alpha=0.55)
             axes.plot([x], [y], **look, markersize=9, markeredgecolor="white", markeredgewidth=0.8)
-            labels.append(EndLabel(x, y, member.marked_name, colour(place)))
+            labels.append(EndLabel(x, y, group.marked_name, colour(place)))
         label_ends(axes, labels)
         axes.set_xlabel("TNR: share of true negatives among those sampled")
         axes.set_ylabel("INF: mean gradient magnitude")
@@ -139,15 +139,15 @@ def cost_map(groups: Sequence[RunGroup], key: str, *, prefix: str) -> str:
         axes.set_xscale("log")
         axes.margins(x=0.1, y=0.12)
         labels = []
-        for place, member in enumerate(groups):
-            x, y = median_seconds(member), final_estimate(member, key)
+        for place, group in enumerate(groups):
+            x, y = median_seconds(group), final_estimate(group, key)
             if not np.isfinite([x, y.mean]).all():
                 continue
             own = colour(place)
             if y.has_interval:
                 axes.plot([x, x], [y.low, y.high], color=own, linewidth=1.6)
             axes.plot([x], [y.mean], color=own, marker=marker(place), markersize=9, markeredgecolor="white")
-            labels.append(EndLabel(x, y.mean, member.marked_name, own))
+            labels.append(EndLabel(x, y.mean, group.marked_name, own))
         label_ends(axes, labels)
         axes.set_xlabel("seconds per epoch (median, log scale)")
         axes.set_ylabel(metric_name(key))
@@ -162,18 +162,18 @@ def dots(groups: Sequence[RunGroup], key: str, *, prefix: str) -> str:
     """The final ``key`` of each group: a dot with its 95% interval, and a stroke per seed below it."""
 
     def draw(axes: Axes) -> None:
-        for place, member in enumerate(groups):
-            value = final_estimate(member, key)
+        for place, group in enumerate(groups):
+            value = final_estimate(group, key)
             if not np.isfinite(value.mean):
                 continue
-            seeds = [final_value(run, key) for run in member.runs]
+            seeds = [final_value(run, key) for run in group.runs]
             if len(seeds) > 1:
                 axes.plot(seeds, np.full(len(seeds), place + 0.22), "|", color=colour(place), markersize=7)
             if value.has_interval:
                 axes.plot([value.low, value.high], [place, place], color=colour(place), linewidth=2.2)
             axes.plot([value.mean], [place], color=colour(place), marker=marker(place), markersize=8)
             name_at = axes.get_yaxis_transform()  # x in axes' widths, y in rows
-            name = textwrap.shorten(member.marked_name, 64, placeholder="…")
+            name = textwrap.shorten(group.marked_name, 64, placeholder="…")
             text = axes.text(0, place - 0.36, name, transform=name_at, va="center", color=colour(place))
             text.set_in_layout(False)  # a long name may leave the axes; they keep their width
         axes.set_yticks([])
@@ -193,7 +193,7 @@ def _tail_mean(run: RunRecord, key: str, tail: int) -> float:
 
 def _pooled(groups: Sequence[RunGroup], key: str) -> Curve | None:
     """One curve of all runs together, for what depends on the data and not on the sampler."""
-    return Curve.of(RunGroup("all", tuple(run for member in groups for run in member.runs)), key)
+    return Curve.of(RunGroup("all", tuple(run for group in groups for run in group.runs)), key)
 
 
 def _frame(shown: Sequence[Curve]) -> tuple[float, float]:
