@@ -17,6 +17,7 @@ import pytest
 import bayesneg as bn
 from bayesneg.config.docstrings import arguments, field_sentences, sections
 from bayesneg.config.settings import settings_of
+from bayesneg.interfaces import CandidateDraw, Learner, Model, Scorer
 
 NAMESPACES = [name for name in bn.__all__ if isinstance(getattr(bn, name), types.ModuleType)]
 NAMES = {name: getattr(bn, name) for name in bn.__all__ if name not in (*NAMESPACES, "__version__")}
@@ -79,6 +80,8 @@ REACHABLE = {
 FUNCTIONS = {name: value for name, value in REACHABLE.items() if inspect.isfunction(value)}
 CLASSES = {name: value for name, value in REACHABLE.items() if inspect.isclass(value)}
 
+PROTOCOLS = (Scorer, Learner, Model, CandidateDraw)  # what custom models and draws implement
+
 
 def returned(function: Any) -> Iterator[type]:
     """The classes of this package in the annotation of what a function returns."""
@@ -116,6 +119,35 @@ def test_a_class_has_a_sentence_for_every_field(name):
     if is_dataclass(kind):
         said = field_sentences(kind)
         assert [each for each in settings_of(kind) if not said.get(each)] == [], "fields without a sentence"
+
+
+METHODS = {
+    f"{kind.__name__}.{key}": function
+    for kind in {*CLASSES.values(), *PROTOCOLS}
+    for key, value in vars(kind).items()
+    for function in [getattr(value, "__func__", value)]
+    if not key.startswith("_") and inspect.isfunction(function)
+}
+DOCUMENTED = sorted(name for name, method in METHODS.items() if method.__doc__)  # an override inherits its sentences
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_a_method_has_a_sentence_for_every_parameter_and_says_what_it_returns(name):
+    method = METHODS[name]
+    said = arguments(method.__doc__)
+    parameters = inspect.signature(method).parameters.keys() - {"self", "cls"}
+    assert parameters - said.keys() == set(), "parameters without a sentence"
+    assert said.keys() - parameters == set(), "sentences without a parameter"
+    if inspect.signature(method).return_annotation not in (None, "None"):
+        assert {"Returns", "Yields"} & sections(method.__doc__).keys(), "no Returns: section"
+
+
+def test_a_method_without_a_docstring_implements_one_that_has_it():
+    of_protocols = {key for protocol in PROTOCOLS for key in vars(protocol)}
+    kinds = {kind.__name__: kind for kind in {*CLASSES.values(), *PROTOCOLS}}
+    bare = [name.split(".") for name in METHODS.keys() - set(DOCUMENTED)]
+    missing = [(kind, key) for kind, key in bare if not inspect.getdoc(getattr(kinds[kind], key))]
+    assert [(kind, key) for kind, key in missing if key not in of_protocols] == []
 
 
 def test_every_class_that_is_returned_is_public():

@@ -185,7 +185,14 @@ class Interactions:
         return np.bincount(self.indices, minlength=self.n_items)
 
     def row(self, user: int) -> np.ndarray:
-        """The items of one user, ascending: (n,) int32."""
+        """The items of one user.
+
+        Args:
+            user: The number of the user.
+
+        Returns:
+            The items (n,) int32, ascending.
+        """
         return self.indices[self.indptr[user] : self.indptr[user + 1]]
 
     @cached_property
@@ -200,7 +207,15 @@ class Interactions:
         return self.users.astype(np.int64) * self.n_items + self.indices
 
     def contains(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """True where the user interacted with the item; ``users`` and ``items`` broadcast."""
+        """Look pairs up.
+
+        Args:
+            users: The numbers of the users, any shape.
+            items: The numbers of the items, of a shape that broadcasts against that of the users.
+
+        Returns:
+            True where the user interacted with the item, of the broadcast shape.
+        """
         wanted = np.asarray(users, dtype=np.int64) * self.n_items + np.asarray(items, dtype=np.int64)
         if len(self) == 0:
             return np.zeros(wanted.shape, dtype=bool)
@@ -208,7 +223,14 @@ class Interactions:
         return self._keys[np.minimum(found, len(self) - 1)] == wanted
 
     def select(self, mask: np.ndarray) -> Interactions:
-        """The interactions where ``mask`` (n,) is True, over the same users and items."""
+        """Keep a part of the interactions.
+
+        Args:
+            mask: True (n,) for the interactions to keep.
+
+        Returns:
+            These interactions, over the same users and items.
+        """
         counts = np.bincount(self.users[mask], minlength=self.n_users)
         return replace(
             self,
@@ -218,7 +240,14 @@ class Interactions:
         )
 
     def union(self, other: Interactions) -> Interactions:
-        """The interactions of two parts of one dataset."""
+        """Merge two parts of one dataset.
+
+        Args:
+            other: The other part, with the same identifiers.
+
+        Returns:
+            The interactions of both, each once.
+        """
         if self.user_ids is not other.user_ids or self.item_ids is not other.item_ids:
             raise InputError("union needs two parts of one dataset; these have different identifiers")
         merged = Interactions.from_numbers(
@@ -237,7 +266,14 @@ class Interactions:
         return {user: number for number, user in enumerate(self.user_ids.tolist())}
 
     def user_number(self, user_id: Any) -> int:
-        """The dense number of a raw user id; an integer and its decimal string are the same id."""
+        """Look a user up.
+
+        Args:
+            user_id: The raw identifier; an integer and its decimal string are the same.
+
+        Returns:
+            The number of the user.
+        """
         return _number_of(user_id, self._user_numbers, "user")
 
     @cached_property

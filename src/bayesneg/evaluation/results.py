@@ -64,7 +64,11 @@ class EvaluationReport:
         raise InputError(f"{key!r} was not evaluated; this report has {', '.join(self.mean)}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Means and 95% confidence intervals as plain values for JSON, None where undefined."""
+        """Convert to plain values, for JSON.
+
+        Returns:
+            Means and 95% confidence intervals, None where undefined.
+        """
         return {
             "part": self.part,
             "n_users": self.n_users,

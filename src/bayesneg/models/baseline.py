@@ -31,7 +31,15 @@ class Baseline(ABC):
         """
 
     def start(self, train: Interactions, *, rng: np.random.Generator) -> SolvedLearner:
-        """The learner of a run."""
+        """Start a learner, which solves the baseline in its only epoch.
+
+        Args:
+            train: The training interactions.
+            rng: The source of randomness.
+
+        Returns:
+            The learner of a run.
+        """
         return SolvedLearner(self, train, rng)
 
     @property

@@ -76,21 +76,46 @@ class RunRecord:
         return "sampler" in self.spec and self.spec["sampler"] is None
 
     def at_epochs(self, key: str) -> dict[int, float]:
-        """Epoch → value, for the epochs at which ``key`` was recorded as a finite number."""
+        """The curve of a measure.
+
+        Args:
+            key: The measure, such as ``"ndcg@20"`` or ``"tnr"``.
+
+        Returns:
+            Epoch → value, for the epochs that recorded a finite number.
+        """
         return {int(line["epoch"]): float(line[key]) for line in self.epochs if is_number(line.get(key))}
 
     def last(self, key: str) -> float:
-        """The value at the last epoch that recorded ``key``; NaN where none did."""
+        """The last value of a measure.
+
+        Args:
+            key: The measure, as in :meth:`at_epochs`.
+
+        Returns:
+            The value at the last epoch that recorded it; NaN where none did.
+        """
         values = self.at_epochs(key)
         return values[max(values)] if values else math.nan
 
     def to_dict(self) -> dict[str, Any]:
-        """In plain values for JSON, without the values per user."""
+        """Convert to plain values, for JSON.
+
+        Returns:
+            All fields but the values per user.
+        """
         return jsonable({item.name: getattr(self, item.name) for item in fields(self) if item.name != "per_user"})
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> RunRecord:
-        """From what :meth:`to_dict` gave, ``per_user`` added or not; null is NaN again."""
+        """Restore a record.
+
+        Args:
+            stored: What :meth:`to_dict` returned, with or without ``per_user``; null becomes NaN.
+
+        Returns:
+            The record.
+        """
         intervals = {key: ends and tuple(_or_nan(end) for end in ends) for key, ends in stored["intervals"].items()}
         per_user = stored.get("per_user")
         return cls(

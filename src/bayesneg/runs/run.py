@@ -85,7 +85,12 @@ class Run:
         return target
 
     def save_result(self, target: Path, report: EvaluationReport) -> None:
-        """The weights and metrics of the reported epoch; the metrics come last and mark the run as finished."""
+        """Write the weights and metrics of the reported epoch; the metrics come last and mark the run as finished.
+
+        Args:
+            target: The folder of the run.
+            report: The evaluation of the reported epoch.
+        """
         files.write_arrays(target / files.WEIGHTS, weights_of(self.scorer))
         files.write_whole(target / files.PER_USER, report.per_user.write_parquet)
         files.write_json(target / files.METRICS, {"reported_epoch": self.record.reported_epoch, **report.to_dict()})

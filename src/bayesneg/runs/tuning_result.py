@@ -61,7 +61,11 @@ class Evidence:
     is_simpler: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """In plain values, for JSON."""
+        """Convert to plain values, for JSON.
+
+        Returns:
+            The rival and the differences with their intervals.
+        """
         found = self.difference
         return {
             "rival": self.rival,
@@ -131,7 +135,11 @@ class TuningResult:
         return None if self.options is None else shlex.join(["bayesneg", "train", "DATA", *self.options])
 
     def to_dict(self) -> dict[str, Any]:
-        """In plain values, for JSON, without the values per user."""
+        """Convert to plain values, for JSON.
+
+        Returns:
+            The recommendation, its evidence, the plan, trials and runs, without the values per user.
+        """
         return jsonable(
             {
                 "recommended": {

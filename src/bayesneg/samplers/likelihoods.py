@@ -42,7 +42,11 @@ class Likelihood(FollowsTraining, ABC):
 
     @abstractmethod
     def form(self) -> LikelihoodForm:
-        """The current step, as the kernels read it."""
+        """The current form of the likelihood.
+
+        Returns:
+            The values that the kernels read.
+        """
 
     @property
     def uses_scores(self) -> bool:
@@ -55,7 +59,16 @@ class Likelihood(FollowsTraining, ABC):
         return False
 
     def fit(self, train: Interactions, prior: Prior, *, rng: np.random.Generator) -> Likelihood:
-        """The likelihood bound to the training data and a prior fitted to it."""
+        """Bind the likelihood to training data.
+
+        Args:
+            train: The training interactions.
+            prior: The prior, fitted to them.
+            rng: The source of randomness.
+
+        Returns:
+            The bound likelihood.
+        """
         return self
 
 

@@ -79,7 +79,14 @@ class Learned(Prior):
             number("hidden", self.hidden, above=0)
 
     def fit(self, train: Interactions) -> CalibratedItemModel:
-        """The learned prior; the seeds of a comparison, which fit to the same data, share it."""
+        """Learn the prior, once for all seeds of a comparison, which fit to the same data.
+
+        Args:
+            train: The training interactions.
+
+        Returns:
+            The learned prior.
+        """
         with self._last.lock:
             if self._last.prior is None or not self._last.prior.is_of(train):
                 self._last.prior = self._learned(train)

@@ -59,7 +59,11 @@ class Calibration:
         return float(np.average(np.abs(self.mean_predicted - self.observed_rate), weights=self.count))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, one entry per bin under ``bins``."""
+        """Convert to plain values, for JSON.
+
+        Returns:
+            The summary measures, and one entry per bin under ``bins``.
+        """
         bins = zip(self.mean_predicted.tolist(), self.observed_rate.tolist(), self.count.tolist(), strict=True)
         return {
             "bins": [dict(zip(("mean_predicted", "observed_rate", "count"), each, strict=True)) for each in bins],

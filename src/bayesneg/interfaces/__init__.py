@@ -1,0 +1,40 @@
+"""Every protocol of the library: :mod:`sampling`, :mod:`sampler_parts` and :mod:`learning`.
+
+A model starts a *learner*; a learner scores (it is a :class:`Scorer`) and trains one epoch at a time; a sampler gets a
+:class:`Batch` of (user, positive) pairs with a lazy scorer and returns one negative for each pair. A prior is the
+probability of a false negative before scores are seen; a candidate draw proposes the items that BNS chooses from.
+
+A custom sampler subclasses :class:`NegativeSampler`::
+
+    class Hardest(bn.NegativeSampler):
+        def sample(self, batch):
+            scores = batch.score_all()                                  # (B, n_items)
+            for row, user in enumerate(batch.users):
+                scores[row, batch.train.row(user)] = -np.inf            # never a training positive
+            free = scores.max(axis=1) > -np.inf                         # False without unobserved items
+            return np.where(free, scores.argmax(axis=1), bn.NO_NEGATIVE)  # (B,)
+"""
+
+from __future__ import annotations
+
+from bayesneg.interfaces.learning import Learner, Model, Observer, RefreshesOnDevice, Sampled
+from bayesneg.interfaces.sampler_parts import CandidateDraw, FollowsTraining, Prior
+from bayesneg.interfaces.sampling import NO_NEGATIVE, Batch, Embeddings, NegativeSampler, Preset, RuleSampler, Scorer
+
+__all__ = [
+    "NO_NEGATIVE",
+    "Batch",
+    "CandidateDraw",
+    "Embeddings",
+    "FollowsTraining",
+    "Learner",
+    "Model",
+    "NegativeSampler",
+    "Observer",
+    "Preset",
+    "Prior",
+    "RefreshesOnDevice",
+    "RuleSampler",
+    "Sampled",
+    "Scorer",
+]

@@ -1,0 +1,284 @@
+"""What samplers are given and give: scores, a batch of training pairs, one negative for each."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from bayesneg.data.interactions import Interactions
+from bayesneg.kernels.reference import choices as reference
+from bayesneg.kernels.reference.choices import Draws, Rule
+
+NO_NEGATIVE = -1  # instead of an item: the pair has no negative and is skipped
+
+
+class Embeddings(NamedTuple):
+    """The embeddings of a model whose score is the inner product x_ui = w_u · h_i."""
+
+    users: np.ndarray  # (n_users, d)
+    items: np.ndarray  # (n_items, d)
+
+
+class Scorer(Protocol):
+    """The scores of a model in its current state. A score is computed only when it is asked for."""
+
+    @property
+    def n_users(self) -> int: ...
+
+    @property
+    def n_items(self) -> int: ...
+
+    def score(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """Score some items of each user.
+
+        Args:
+            users: The users (B,).
+            items: The items (B, m), a row for each user.
+
+        Returns:
+            The scores (B, m) float32.
+        """
+        ...
+
+    def score_all(self, users: np.ndarray) -> np.ndarray:
+        """Score the whole catalogue.
+
+        Args:
+            users: The users (B,); the caller keeps B small.
+
+        Returns:
+            The scores (B, n_items) float32.
+        """
+        ...
+
+    def embeddings(self) -> Embeddings:
+        """The embeddings whose inner product is the score.
+
+        Returns:
+            The embeddings of users and items, read-only.
+
+        Raises:
+            InputError: The model has no such embeddings.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The pairs that a sampler chooses negatives for.
+
+    Args:
+        users: The users (B,) int32.
+        positives: The positives (B,) int32, one training item of each user.
+        positions: The positions (B,) int64 of the pairs in ``train.indices``.
+        epoch: The current epoch, counted from 1.
+        train: The training interactions.
+        scorer: The model in its current state.
+        rng: The source of all randomness.
+        threads: Threads that built-in draws may use; the draws are the same for any number.
+    """
+
+    users: np.ndarray
+    positives: np.ndarray
+    positions: np.ndarray
+    epoch: int
+    train: Interactions
+    scorer: Scorer
+    rng: np.random.Generator
+    threads: int = 1
+
+    def score(self, items: np.ndarray) -> np.ndarray:
+        """Score some items of each user of the batch.
+
+        Args:
+            items: The items (B, m), a row for each user.
+
+        Returns:
+            The scores (B, m) float32.
+        """
+        return self.scorer.score(self.users, items)
+
+    def score_all(self) -> np.ndarray:
+        """Score the whole catalogue for each user of the batch.
+
+        Returns:
+            The scores (B, n_items) float32.
+        """
+        return self.scorer.score_all(self.users)
+
+    def score_positives(self) -> np.ndarray:
+        """Score the positives.
+
+        Returns:
+            The scores (B,) float32.
+        """
+        return self.scorer.score(self.users, self.positives[:, None])[:, 0]
+
+
+class Preset(NamedTuple):
+    """What a command-line name means: a class with some of its settings given.
+
+    Args:
+        about: The sentence that the help of the command line shows for the name.
+        settings: Settings that the name fixes, as on the command line.
+    """
+
+    about: str
+    settings: Mapping[str, Any] = MappingProxyType({})
+
+
+class NegativeSampler(ABC):
+    """Chooses one negative for each training pair. A custom sampler implements :meth:`sample`.
+
+    ``NAMES`` holds the command-line names of the class. A built-in sampler is registered by having one, a plug-in by
+    an entry point of the group ``bayesneg.samplers``.
+    """
+
+    NAMES: ClassVar[Mapping[str, Preset]] = MappingProxyType({})
+
+    @abstractmethod
+    def sample(self, batch: Batch) -> np.ndarray:
+        """Choose the negatives of a batch.
+
+        Args:
+            batch: The training pairs and the model in its current state.
+
+        Returns:
+            One unobserved item (B,) for each pair; NO_NEGATIVE skips the pair.
+        """
+
+    def prepare(self, train: Interactions, *, rng: np.random.Generator) -> NegativeSampler:
+        """Bind the sampler to training interactions; called once per fit.
+
+        Args:
+            train: The training interactions.
+            rng: The source of randomness of the initial state.
+
+        Returns:
+            The bound sampler. Mutable state belongs to it and not to ``self``.
+        """
+        return self
+
+    def resolved(self, train: Interactions) -> NegativeSampler:
+        """Resolve automatic settings.
+
+        Args:
+            train: The training interactions.
+
+        Returns:
+            The sampler with its settings as the record shows them.
+        """
+        return self
+
+    def end_epoch(self, epoch: int, scorer: Scorer) -> None:
+        """Update the state of the sampler after an epoch.
+
+        Args:
+            epoch: The epoch that ended, counted from 1.
+            scorer: The model after it.
+        """
+        return
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """The state that a checkpoint must keep.
+
+        Returns:
+            Name → array; empty for a stateless sampler.
+        """
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        """Restore a state.
+
+        Args:
+            state: What :meth:`state_dict` returned.
+        """
+        return
+
+    def wanted(self, n_items: int) -> int:
+        """The number of unobserved items that a user should have; the record counts users with fewer.
+
+        Args:
+            n_items: The size of the catalogue.
+
+        Returns:
+            The number of items, 1 by default.
+        """
+        return 1
+
+    def unbias(self, batch: Batch, items: np.ndarray) -> np.ndarray | None:
+        """Estimate which items are true negatives, for an audit.
+
+        Args:
+            batch: The training pairs and the model in its current state.
+            items: The items (B, m), a row for each pair.
+
+        Returns:
+            The probabilities (B, m) of a true negative; None, the default, for a sampler without such an estimate.
+        """
+        return None
+
+    @property
+    def uses_test_labels(self) -> bool:
+        """True for a sampler that reads the test labels on purpose; every record and table is marked."""
+        return False
+
+
+class RuleSampler(NegativeSampler):
+    """A sampler whose choice is a :class:`~bayesneg.kernels.reference.choices.Rule`.
+
+    Compiled code and torch execute the rule; :meth:`sample` is the same choice in plain NumPy, for any model.
+    """
+
+    @abstractmethod
+    def rule(self, batch: Batch) -> Rule:
+        """The rule at the batch's epoch.
+
+        Args:
+            batch: The training pairs.
+
+        Returns:
+            The rule with its numbers and state.
+        """
+
+    @abstractmethod
+    def draws(self, batch: Batch) -> Draws:
+        """Draw everything random about the batch before a score is computed.
+
+        Args:
+            batch: The training pairs.
+
+        Returns:
+            The candidates, their priors and uniform numbers.
+        """
+
+    def without_held_out(self, draws: Draws, batch: Batch) -> Draws:
+        """Remove the candidates of pairs that the sampler holds out from training.
+
+        Args:
+            draws: What :meth:`draws` returned.
+            batch: The training pairs.
+
+        Returns:
+            The draws, without candidates for held-out pairs.
+        """
+        return draws
+
+    @abstractmethod
+    def width(self, n_items: int) -> int:
+        """The number of values that :meth:`draws` holds per example, which bounds the size of a block.
+
+        Args:
+            n_items: The size of the catalogue.
+
+        Returns:
+            The number of values.
+        """
+
+    def sample(self, batch: Batch) -> np.ndarray:
+        return reference.choose_batch(self.rule(batch), self.draws(batch), batch)
