@@ -86,7 +86,7 @@ def test_users_without_or_short_of_unseen_items_are_skipped_and_counted(bayesneg
     facts = bayesneg(*given, "--json").json["data"]
     assert facts["n_users_without_negatives"] == 1
     assert facts["n_users_short_of_candidates"] == {"rns": 0, "dns": 1, "srns": 2, "bns": 2, "optimal": 0}[sampler]
-    assert "1 user interacted with every item" in bayesneg(*given).err
+    assert "1 user has no unobserved item and was skipped" in bayesneg(*given).err
 
 
 @pytest.mark.parametrize(("rows", "n_users", "n_items"), [("one,{}", 1, 8), ("{},one", 8, 1)])
