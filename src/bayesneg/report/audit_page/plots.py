@@ -105,11 +105,11 @@ def reliability(groups: Sequence[RunGroup], key: str, *, prefix: str) -> str:
             shown = None if found is None else found[0] >= FEWEST
             if found is None or shown is None or not shown.any():
                 continue
-            called, were = (np.maximum(1.0 - values[shown], FLOOR) for values in found[1:])
-            order = np.argsort(called)
-            axes.plot(called[order], were[order], **look(place))
+            predicted, observed = (np.maximum(1.0 - values[shown], FLOOR) for values in found[1:])
+            order = np.argsort(predicted)
+            axes.plot(predicted[order], observed[order], **look(place))
             last = order[-1]
-            labels.append(EndLabel(called[last], were[last], group.marked_name, colour(place)))
+            labels.append(EndLabel(predicted[last], observed[last], group.marked_name, colour(place)))
         axes.plot([FLOOR, 1], [FLOOR, 1], color=GREY, linestyle=":", linewidth=1.4)
         for axis in (axes.xaxis, axes.yaxis):
             plain_log_labels(axis)
