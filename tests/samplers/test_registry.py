@@ -34,3 +34,13 @@ def test_the_paper_and_its_baselines_are_registered():
     assert {"rns", "pns", "aobpr", "dns", "srns", "bns", "bns-1", "bns-2", "bns-3", "bns-4"} <= set(registry.samplers())
     assert list(registry.likelihoods()) == ["empirical", "mixture", "paper", "uninformative"]
     assert {"popularity", "flat", "group", "oracle", "rate", "smoothed", "learned", "self"} == set(registry.priors())
+
+
+@pytest.mark.parametrize(
+    "kind", sorted({found.kind for found in registry.samplers().values()}, key=lambda k: k.__name__)
+)
+def test_every_sampler_has_the_settings_of_the_paper(kind):
+    sampler = kind.paper()
+    for part in (sampler, getattr(sampler, "then", sampler)):
+        assert getattr(part, "cdf", "exact") == "exact"
+    assert isinstance(sampler, kind)

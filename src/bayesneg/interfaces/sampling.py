@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -234,6 +234,18 @@ class RuleSampler(NegativeSampler):
 
     Compiled code and torch execute the rule; :meth:`sample` is the same choice in plain NumPy, for any model.
     """
+
+    @classmethod
+    def paper(cls, **changes: Any) -> Self:
+        """The sampler with the settings of the BNS paper, which are the defaults unless a class says otherwise.
+
+        Args:
+            **changes: Settings that differ from the paper's.
+
+        Returns:
+            The sampler with the paper's settings and these changes.
+        """
+        return cls(**changes)
 
     @abstractmethod
     def rule(self, batch: Batch) -> Rule:

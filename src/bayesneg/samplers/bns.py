@@ -193,7 +193,7 @@ class BNS(_PosteriorSampler):
             raise InputError(f"refresh must be a Refresh, as in bn.samplers.Refresh(moved=0.1), got {self.refresh!r}")
 
     @classmethod
-    def paper(cls, **changes: Any) -> BNS:
+    def paper(cls, **changes: Any) -> Self:
         """The settings of the BNS paper: the exact score CDF for any number of items.
 
         Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -89,6 +89,20 @@ class WarmStart(RuleSampler):
     first: NegativeSampler | str
     then: NegativeSampler | str
     warmup: int = 10
+
+    @classmethod
+    def paper(cls, **changes: Any) -> Self:
+        """The paper's BNS-2: ten epochs of RNS, then BNS with the paper's settings.
+
+        Args:
+            **changes: Settings that differ from the paper's.
+
+        Returns:
+            The sampler with the paper's settings and these changes.
+        """
+        from bayesneg.samplers.bns import BNS
+
+        return cls(**{"first": "rns", "then": BNS.paper(), **changes})
 
     def __post_init__(self) -> None:
         from bayesneg.samplers.registry import as_sampler
