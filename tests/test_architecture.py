@@ -195,7 +195,8 @@ def test_the_cache_of_compiled_code_is_used_until_any_kernel_file_changes(tmp_pa
     import shutil
 
     shutil.copytree(SOURCE, tmp_path / "src" / "bayesneg", ignore=shutil.ignore_patterns("__pycache__"))
-    settings = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path / "src")}
+    path = os.pathsep.join(filter(None, (str(tmp_path / "src"), os.environ.get("PYTHONPATH"))))
+    settings = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": path}
     both, one = COMPILE.format(samplers="(bn.RNS(), bn.BNS())"), COMPILE.format(samplers="(bn.RNS(),)")
     assert int(python(both, **settings)) >= 5  # drawing, marking, training for two rules, evaluation
     assert int(python(both, **settings)) == 0
