@@ -129,6 +129,15 @@ def test_a_module_name_has_one_meaning():
     assert not {name for name, times in names.items() if times > 2}
 
 
+def test_every_family_of_rules_has_its_three_executions():
+    """They find each other by the name of the module."""
+    reference, numba, torch = (
+        {path.name for path in (SOURCE / "kernels" / execution / "choices").glob("*.py")}
+        for execution in ("reference", "numba", "torch")
+    )
+    assert reference == numba == torch
+
+
 # where an attribute is looked up by its name on purpose
 BY_NAME = {
     "__init__.py",  # public names, imported when they are first asked for
@@ -200,6 +209,20 @@ def test_the_cache_of_compiled_code_is_used_until_any_kernel_file_changes(tmp_pa
     both, one = COMPILE.format(samplers="(bn.RNS(), bn.BNS())"), COMPILE.format(samplers="(bn.RNS(),)")
     assert int(python(both, **settings)) >= 5  # drawing, marking, training for two rules, evaluation
     assert int(python(both, **settings)) == 0
-    with (tmp_path / "src" / "bayesneg" / "kernels" / "numba" / "choices.py").open("a") as choices:
-        choices.write("\n# changed\n")
+    with (tmp_path / "src" / "bayesneg" / "kernels" / "numba" / "choices" / "posterior.py").open("a") as rules:
+        rules.write("\n# changed\n")
     assert int(python(one, **settings)) >= 4
+
+
+def test_the_digest_of_compiled_code_has_the_names_of_the_kernel_files(tmp_path):
+    """An index on disk refers to a rule by its module, and cannot be read once that has another name."""
+    import shutil
+
+    home = tmp_path / "src" / "bayesneg"
+    shutil.copytree(SOURCE, home, ignore=shutil.ignore_patterns("__pycache__"))
+    path = os.pathsep.join(filter(None, (str(tmp_path / "src"), os.environ.get("PYTHONPATH"))))
+    code = "from bayesneg.kernels.numba.compiling import DIGEST; print(DIGEST)"
+    before = python(code, PYTHONPATH=path)
+    rules = home / "kernels" / "reference" / "choices" / "srns.py"
+    rules.rename(rules.with_stem("srns_rules"))
+    assert python(code, PYTHONPATH=path) != before

@@ -21,8 +21,9 @@ from numba import njit
 
 import bayesneg as bn
 from bayesneg.interfaces import Batch, NegativeSampler
-from bayesneg.kernels.numba import choices, scoring, sgd
-from bayesneg.kernels.reference.choices import TakeHighest
+from bayesneg.kernels.numba import scoring, sgd
+from bayesneg.kernels.numba.choices.base import Example, choose
+from bayesneg.kernels.reference.choices.take import TakeHighest
 from bayesneg.models.mf import BLOCK
 from bayesneg.seeding import stream
 from benchmarks.data import splits
@@ -105,13 +106,13 @@ def train_and_compare(  # type: ignore[no-untyped-def]
     x = np.empty(len(factors.items) + draws.candidates.shape[1] + scoring.TILE, dtype=np.float32)
     for b in range(len(users)):
         user, i = users[b], positives[b]
-        example = choices.Example(b, user, i, indptr[user], indptr[user + 1], True)
-        j = choices.choose(rule, draws, example, indices, factors, x)
+        example = Example(b, user, i, indptr[user], indptr[user + 1], True)
+        j = choose(rule, draws, example, indices, factors, x)
         if b % every == 0:
             counts[0] += 1
-            truth = choices.choose(exact, draws, example, indices, factors, x)
+            truth = choose(exact, draws, example, indices, factors, x)
             counts[1] += j == truth
-            counts[2] += choices.choose(highest, draws, example, indices, factors, x) == truth
+            counts[2] += choose(highest, draws, example, indices, factors, x) == truth
         sgd.step(factors.users[user], factors.items[i], factors.items[j], sgd.SGDConfig(RATE, DECAY, False, 1))
         scoring.update_tile(factors.tiled, i, factors.items[i])
         scoring.update_tile(factors.tiled, j, factors.items[j])

@@ -11,8 +11,8 @@ import math
 import numpy as np
 import pytest
 
-from bayesneg.kernels.reference import choices as ref
 from bayesneg.kernels.reference import formulas
+from bayesneg.kernels.reference.choices import aobpr, posterior, srns, take
 
 
 def as_published(counts, p):
@@ -99,36 +99,36 @@ def test_risk_weighs_gain_against_loss():
 def test_least_risk_prefers_the_safe_item_where_the_prior_warns_and_the_hard_one_where_it_does_not():
     x = np.array([6.0, 3.0])
     # p = 1/10: risks 0.880797·(1 − 6·0.6) = −2.2901 and 0.268941·(1 − 6·36/39) = −1.2206
-    assert ref.choose_least_risk(x, 4.0, as_published([6, 3], [0.1, 0.1]), 5.0) == 0
+    assert posterior.choose_least_risk(x, 4.0, as_published([6, 3], [0.1, 0.1]), 5.0) == 0
     # p = 1/2 on the first: unbias 1/7, risk 0.880797·(1 − 6/7) = +0.1258
-    assert ref.choose_least_risk(x, 4.0, as_published([6, 3], [0.5, 0.1]), 5.0) == 1
+    assert posterior.choose_least_risk(x, 4.0, as_published([6, 3], [0.5, 0.1]), 5.0) == 1
 
 
 def test_a_small_weight_flees_false_negatives_and_a_large_one_seeks_hard_items():
     x, true_negative = np.array([6.0, 3.0]), as_published([6, 3], [0.25, 0.25])
     # unbias 1/3 and 4/5 by hand: (1·3)/(1·3 + 6·1) and (4·3)/(4·3 + 3·1)
     # λ = 0.1: 0.8808·(1 − 1.1/3) = 0.5578 against 0.2689·(1 − 0.88) = 0.0323
-    assert ref.choose_least_risk(x, 4.0, true_negative, 0.1) == 1
+    assert posterior.choose_least_risk(x, 4.0, true_negative, 0.1) == 1
     # λ = 15: 0.8808·(1 − 16/3) = −3.817 against 0.2689·(1 − 12.8) = −3.174
-    assert ref.choose_least_risk(x, 4.0, true_negative, 15.0) == 0
+    assert posterior.choose_least_risk(x, 4.0, true_negative, 15.0) == 0
 
 
 def test_posterior_criterion_takes_the_surest_true_negative():
-    assert ref.choose_most_unbiased(as_published([6, 3], [0.1, 0.1])) == 1
-    assert ref.choose_most_unbiased(as_published([6, 3], [0.01, 0.9])) == 0
+    assert posterior.choose_most_unbiased(as_published([6, 3], [0.1, 0.1])) == 1
+    assert posterior.choose_most_unbiased(as_published([6, 3], [0.01, 0.9])) == 0
 
 
 def test_lowest_position_wins_a_tie():
     tied, true_negative = np.array([2.0, 2.0, 2.0]), as_published([4, 4, 4], [0.1, 0.1, 0.1])
-    assert ref.choose_least_risk(tied, 1.0, true_negative, 5.0) == 0
-    assert ref.choose_most_unbiased(true_negative) == 0
-    assert ref.choose_highest(tied, 1, 0.9) == 0
+    assert posterior.choose_least_risk(tied, 1.0, true_negative, 5.0) == 0
+    assert posterior.choose_most_unbiased(true_negative) == 0
+    assert take.choose_highest(tied, 1, 0.9) == 0
 
 
 def test_highest_takes_the_top_and_dns_m_n_one_of_the_top():
     x = np.array([0.1, 0.9, 0.5, 0.7])
-    assert ref.choose_highest(x, 1, 0.99) == 1
-    assert [ref.choose_highest(x, 2, uniform) for uniform in (0.0, 0.49, 0.5, 0.99)] == [1, 1, 3, 3]
+    assert take.choose_highest(x, 1, 0.99) == 1
+    assert [take.choose_highest(x, 2, uniform) for uniform in (0.0, 0.49, 0.5, 0.99)] == [1, 1, 3, 3]
 
 
 def test_truncated_rank_inverts_the_exponential():
@@ -139,12 +139,10 @@ def test_truncated_rank_inverts_the_exponential():
 
 def test_rank_counts_unobserved_items_only_and_breaks_ties_by_item_number():
     x = np.array([5.0, 9.0, 7.0, 7.0, 1.0])
-    assert [ref.choose_at_rank(x, np.array([1]), rank) for rank in range(4)] == [2, 3, 0, 4]
+    assert [aobpr.choose_at_rank(x, np.array([1]), rank) for rank in range(4)] == [2, 3, 0, 4]
 
 
 def test_srns_takes_score_plus_weighted_spread_over_time():
-    from bayesneg.kernels.reference.choices import FromMemory
-
     # one factor, user vector 1, positive (item 0) at 0; over two epoch ends item 1 stays at 0 and item 2 goes −2 → 2
     users = np.ones((5, 1, 1), np.float32)
     items = np.zeros((5, 3, 1), np.float32)
@@ -153,7 +151,9 @@ def test_srns_takes_score_plus_weighted_spread_over_time():
     memory = np.array([1, 2])
 
     def slot(alpha, n_past=2):
-        return ref.choose_from_memory(FromMemory(memory[None], users, items, n_past, alpha, 1.0), 0, 0, memory, x, 0.0)
+        return srns.choose_from_memory(
+            srns.FromMemory(memory[None], users, items, n_past, alpha, 1.0), 0, 0, memory, x, 0.0
+        )
 
     # spreads 0 and (σ(2) − σ(−2))/2 = 0.380797
     assert slot(0.3) == 0  # 0.6225 > 0.5 + 0.3·0.3808 = 0.6142

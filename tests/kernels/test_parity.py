@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from numba import njit
 
 import bayesneg as bn
-from bayesneg.kernels.numba import binning, choices, early_stop, scoring, sgd
-from bayesneg.kernels.reference import choices as reference
+from bayesneg.kernels.numba import binning, early_stop, scoring, sgd
+from bayesneg.kernels.numba.choices.base import Example
 from bayesneg.kernels.reference import formulas
-from bayesneg.kernels.reference.choices import Draws, LeastRisk
+from bayesneg.kernels.reference.choices.base import Draws, choose_batch
+from bayesneg.kernels.reference.choices.posterior import LeastRisk, choose_least_risk
 from bayesneg.kernels.reference.formulas import UNOBSERVED, AsCounted, OfMixture
 from bayesneg.models import mf
 from bayesneg.models.mf import MFLearner
@@ -60,7 +61,7 @@ def one_by_one(rule, drawn, batch):
         single = replace(
             batch, users=batch.users[part], positives=batch.positives[part], positions=batch.positions[part]
         )
-        chosen.append(reference.choose_batch(rule, Draws(*(array[part] for array in drawn)), single)[0])
+        chosen.append(choose_batch(rule, Draws(*(array[part] for array in drawn)), single)[0])
     return np.array(chosen)
 
 
@@ -184,7 +185,7 @@ def test_the_early_proof_never_changes_the_choice_and_mostly_succeeds(trained):
                 batch = batch_of(split.train, scorer, stream(0, "draws"), size=1500)
                 drawn, rule = sampler.draws(batch), sampler.rule(batch)
                 compiled = compiled_choice(rule, drawn, batch)[0]
-                np.testing.assert_array_equal(compiled, reference.choose_batch(rule, drawn, batch))
+                np.testing.assert_array_equal(compiled, choose_batch(rule, drawn, batch))
                 proved.append(early_proofs(rule, drawn, batch) / 1500)
     assert proved[0] > 0.6  # the paper's weight, prior and F
     assert min(proved[18], proved[30]) > 0.6  # the same with the mixture undone, and with a table
@@ -204,9 +205,7 @@ def test_the_early_proof_holds_under_any_likelihood(trained, seed):
     drawn = ready.draws(batch)
     for likelihood in (table, OfMixture(float(rng.choice([0.0, 1e-4, rng.random(), 1.0])))):
         rule = ready.rule(batch)._replace(likelihood=likelihood)
-        np.testing.assert_array_equal(
-            compiled_choice(rule, drawn, batch)[0], reference.choose_batch(rule, drawn, batch)
-        )
+        np.testing.assert_array_equal(compiled_choice(rule, drawn, batch)[0], choose_batch(rule, drawn, batch))
 
 
 @pytest.mark.parametrize("candidates", [17, 60, "all"])
@@ -227,9 +226,7 @@ def test_bins_never_change_the_choice_among_many(candidates, weight):
         sampler = sampler.prepare(split.train, rng=stream(0, "memory"))
         batch = batch_of(split.train, scorer, stream(0, "draws"), size=400)
         drawn, rule = sampler.draws(batch), sampler.rule(batch)
-        np.testing.assert_array_equal(
-            compiled_choice(rule, drawn, batch)[0], reference.choose_batch(rule, drawn, batch)
-        )
+        np.testing.assert_array_equal(compiled_choice(rule, drawn, batch)[0], choose_batch(rule, drawn, batch))
 
 
 @settings(max_examples=200, deadline=None)
@@ -248,7 +245,7 @@ def test_bins_never_change_the_choice_where_scores_tie_or_lie_far_apart(values, 
     for likelihood in (AsCounted(), OfMixture(0.02), Bent().form()):
         rule = LeastRisk(5.0, UNOBSERVED, likelihood)
         true_negative = formulas.counted_unbias(likelihood, counts, n, p)
-        wanted = reference.choose_least_risk(x[places], np.float32(0.5), true_negative, 5.0)
+        wanted = choose_least_risk(x[places], np.float32(0.5), true_negative, 5.0)
         assert among_many(x, places, np.float32(0.5), n, p, rule) == wanted
 
 
@@ -264,7 +261,7 @@ def early_proofs(rule, drawn, batch) -> int:
     x = np.empty(train.n_items + scoring.TILE, np.float32)
     found = 0
     for b, (user, positive) in enumerate(zip(batch.users, batch.positives, strict=True)):
-        example = choices.Example(b, user, positive, train.indptr[user], train.indptr[user + 1], True)
+        example = Example(b, user, positive, train.indptr[user], train.indptr[user + 1], True)
         promising = early_stop.most_promising(drawn.candidates[b], drawn.priors[b], rule, example, factors, x)
         found += early_stop.sweep(promising, rule.over, example, factors, x)
     return found

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bayesneg as bn
-from bayesneg.kernels.reference import choices as reference
+from bayesneg.kernels.reference.choices.base import choose_batch
 from bayesneg.seeding import stream
 from rule_samplers import SAMPLERS
 from worlds import batch_of, exact_scorer, random_interactions
@@ -14,8 +14,11 @@ from worlds import batch_of, exact_scorer, random_interactions
 torch = pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
 
 
-from bayesneg.kernels.torch.choice import DrawTensors, TensorBatch  # noqa: E402
-from bayesneg.kernels.torch.choices import torch_choice  # noqa: E402
+from bayesneg.kernels.torch.choices.base import (  # noqa: E402
+    DrawTensors,
+    TensorBatch,
+    torch_choice,
+)
 from bayesneg.kernels.torch.score_lists import TrainingRows  # noqa: E402
 from bayesneg.models.torch.batch_scores import DirectScores, EmbeddingScores  # noqa: E402
 from bayesneg.models.torch.steps import first_of_its_user  # noqa: E402
@@ -64,7 +67,7 @@ def test_torch_kernels_pick_what_the_reference_picks(name, scale, most, device):
         for epoch in (1, 2, 3):
             batch = batch_of(train, scorer, stream(seed, "draws", epoch), size=60, epoch=epoch)
             drawn = one.draws(batch)
-            expected = reference.choose_batch(one.rule(batch), drawn, batch)
+            expected = choose_batch(one.rule(batch), drawn, batch)
             chunk = 10**6 if epoch == 1 else 7  # items at a time
             np.testing.assert_array_equal(chosen_by_torch(two.rule(batch), drawn, batch, device, chunk=chunk), expected)
             one.end_epoch(epoch, scorer)

@@ -16,7 +16,8 @@ if not torch.cuda.is_available():
 
 from bayesneg.kernels import triton  # noqa: E402
 from bayesneg.kernels.reference.formulas import ALL, CATALOGUE, UNOBSERVED, AsCounted, OfMixture, list_sizes  # noqa: E402
-from bayesneg.kernels.torch import choices, formulas, gradients  # noqa: E402
+from bayesneg.kernels.torch import formulas, gradients  # noqa: E402
+from bayesneg.kernels.torch.choices import posterior  # noqa: E402
 from rule_samplers import Bent  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -52,9 +53,9 @@ def test_the_choice_by_posterior(m, n_items, over, likelihood, risky, steps):
     true_negative = formulas.counted_unbias(likelihood, at_most, n, priors)
     if risky:
         x_positive = scores.gather(1, positives[:, None])[:, 0]
-        position = choices.choose_least_risk(x, x_positive, true_negative, weight, sizes)
+        position = posterior.choose_least_risk(x, x_positive, true_negative, weight, sizes)
     else:
-        position = choices.choose_most_unbiased(true_negative, sizes)
+        position = posterior.choose_most_unbiased(true_negative, sizes)
     expected = torch.where(sizes > 0, candidates.gather(1, position[:, None])[:, 0], -1)
     assert true_negative.isfinite().all()
 

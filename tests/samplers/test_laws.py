@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 import bayesneg as bn
-from bayesneg.kernels.numba import choices
-from bayesneg.kernels.reference import choices as ref
+from bayesneg.kernels.numba.choices import srns as compiled_srns
 from bayesneg.kernels.reference import formulas
-from bayesneg.kernels.reference.choices import FACTOR_TRIES
+from bayesneg.kernels.reference.choices.aobpr import FACTOR_TRIES
+from bayesneg.kernels.reference.choices.srns import fresh_for_memory, refresh_memory
 from bayesneg.models.scorers import EmbeddingScorer
 from bayesneg.seeding import stream
 from worlds import batch_of, compiled_choice, fixed_scorer, interactions
@@ -163,14 +163,14 @@ def test_srns_keeps_memory_by_softmax_without_replacement():
     kept = np.empty(N_DRAWS, dtype=int)
     for draw_number in range(N_DRAWS):
         memory = np.array([0, 1], np.int32)
-        choices.refresh_memory(memory, np.array([2, 3], np.int32), x, tau, rng.random(4))
+        compiled_srns.refresh_memory(memory, np.array([2, 3], np.int32), x, tau, rng.random(4))
         low, high = sorted(memory.tolist())
         kept[draw_number] = 10 * low + high
     assert_follows(kept, law)
 
 
 def test_srns_keeps_the_slot_of_an_item_that_stays():
-    after = ref.refresh_memory(np.array([3, 5]), np.array([7]), np.array([-50.0, 1.0, 0.0]), 0.1, np.full(3, 0.5))
+    after = refresh_memory(np.array([3, 5]), np.array([7]), np.array([-50.0, 1.0, 0.0]), 0.1, np.full(3, 0.5))
     assert after.tolist() == [7, 5]
 
 
@@ -179,5 +179,5 @@ def test_srns_fresh_items_are_uniform_over_what_is_not_in_memory():
     batch = batch_of(TRAIN, fixed_scorer(SCORES), stream(0, "draws"), size=N_DRAWS, user=0)
     drawn = ready.draws(batch)
     memory = np.array([0, 5])
-    fresh = np.array([ref.fresh_for_memory(row, memory, 1)[0] for row in drawn.candidates])
+    fresh = np.array([fresh_for_memory(row, memory, 1)[0] for row in drawn.candidates])
     assert_follows(fresh, dict.fromkeys([2, 3, 6, 7], 1 / 4))

@@ -8,7 +8,7 @@ import pytest
 import bayesneg as bn
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch
-from bayesneg.kernels.reference.choices import LeastRisk, LeastRiskBySummary
+from bayesneg.kernels.reference.choices.posterior import LeastRisk, LeastRiskBySummary
 from bayesneg.models.scorers import EmbeddingScorer
 from bayesneg.samplers import bns, refresh
 from bayesneg.seeding import stream

@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces.sampling import Scorer
-from bayesneg.kernels.reference.choices import Draws
+from bayesneg.kernels.reference.choices.base import Draws
 
 
 class CandidateDraw(Protocol):

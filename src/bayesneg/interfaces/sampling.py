@@ -11,8 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 
 from bayesneg.data.interactions import Interactions
-from bayesneg.kernels.reference import choices as reference
-from bayesneg.kernels.reference.choices import Draws, Rule
+from bayesneg.kernels.reference.choices.base import Draws, Rule, choose_batch
 
 NO_NEGATIVE = -1  # instead of an item: the pair has no negative and is skipped
 
@@ -230,7 +229,7 @@ class NegativeSampler(ABC):
 
 
 class RuleSampler(NegativeSampler):
-    """A sampler whose choice is a :class:`~bayesneg.kernels.reference.choices.Rule`.
+    """A sampler whose choice is a :class:`~bayesneg.kernels.reference.choices.base.Rule`.
 
     Compiled code and torch execute the rule; :meth:`sample` is the same choice in plain NumPy, for any model.
     """
@@ -293,4 +292,4 @@ class RuleSampler(NegativeSampler):
         """
 
     def sample(self, batch: Batch) -> np.ndarray:
-        return reference.choose_batch(self.rule(batch), self.draws(batch), batch)
+        return choose_batch(self.rule(batch), self.draws(batch), batch)

@@ -24,7 +24,7 @@ from bayesneg.checks import number, one_of, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, NegativeSampler, RuleSampler, Sampled
-from bayesneg.kernels.reference.choices import Draws, Rule
+from bayesneg.kernels.reference.choices.base import Draws, Rule
 from bayesneg.models.scorers import EmbeddingScorer
 from bayesneg.models.validate import validate_negatives
 
@@ -140,13 +140,14 @@ class MFLearner(EmbeddingScorer):
 
     def _compiled(self, sampler: RuleSampler, batches: Iterator[Batch]) -> Iterator[Sampled]:
         """The choice and the step in one kernel, with the items in tiles for rules that sweep them."""
-        from bayesneg.kernels.numba import choices, scoring
+        from bayesneg.kernels.numba import scoring
+        from bayesneg.kernels.numba.choices.base import compiled
 
         tiled = scoring.no_tiles()
         with ThreadPoolExecutor(self.settings.threads) as pool:
             for batch in batches:
                 draws, rule = sampler.draws(batch), sampler.rule(batch)
-                if choices.compiled(rule).sweeps and tiled.values.size == 0:
+                if compiled(rule).sweeps and tiled.values.size == 0:
                     tiled = scoring.tile_items(self.items, self._layout)
                 factors = scoring.Factors(self.users, self.items, tiled)
                 sampled = _nothing_yet(batch)

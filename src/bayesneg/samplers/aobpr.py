@@ -16,7 +16,8 @@ import numpy as np
 from bayesneg.checks import number, one_of
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, Preset, RuleSampler, Scorer
-from bayesneg.kernels.reference.choices import FACTOR_TRIES, AtFactorRank, AtScoreRank, Draws
+from bayesneg.kernels.reference.choices.aobpr import FACTOR_TRIES, AtFactorRank, AtScoreRank
+from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.samplers.candidates import no_numbers, prepared
 
 

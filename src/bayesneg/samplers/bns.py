@@ -23,7 +23,8 @@ from bayesneg.checks import one_of
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, CandidateDraw, Preset, Prior, RuleSampler, Scorer
-from bayesneg.kernels.reference.choices import Draws, LeastRisk, LeastRiskBySummary, MostUnbiased
+from bayesneg.kernels.reference.choices.base import Draws
+from bayesneg.kernels.reference.choices.posterior import LeastRisk, LeastRiskBySummary, MostUnbiased
 from bayesneg.kernels.reference.formulas import ALL, CATALOGUE, UNOBSERVED, LikelihoodForm, Population
 from bayesneg.samplers.candidates import (
     UniformDraw,

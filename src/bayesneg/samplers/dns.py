@@ -12,7 +12,8 @@ from typing import ClassVar, Literal
 from bayesneg.checks import whole
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, CandidateDraw, Preset, RuleSampler
-from bayesneg.kernels.reference.choices import Draws, TakeHighest
+from bayesneg.kernels.reference.choices.base import Draws
+from bayesneg.kernels.reference.choices.take import TakeHighest
 from bayesneg.samplers.candidates import UniformDraw, candidate_count, check_candidates, drawn_by, no_numbers
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Scorer
-from bayesneg.kernels.reference.choices import Draws
+from bayesneg.kernels.reference.choices.base import Draws
 
 MIN_ITEMS = 5  # no pair is held out of users with fewer training items
 MAX_PAIRS = 20_000  # more pairs add no precision

@@ -18,7 +18,7 @@ from bayesneg.checks import number
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import FollowsTraining, Prior, Scorer
-from bayesneg.kernels.reference.choices import Draws
+from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.formulas import AsCounted, LikelihoodForm, OfMixture, Tabled
 from bayesneg.samplers.candidates import evenly_spread, prepared
 from bayesneg.samplers.held_out import HeldOutPairs, Ranks

@@ -13,7 +13,7 @@ import numpy as np
 
 from bayesneg.checks import number, whole
 from bayesneg.interfaces import Batch, Embeddings, RefreshesOnDevice
-from bayesneg.kernels.reference.choices import LeastRiskBySummary
+from bayesneg.kernels.reference.choices.posterior import LeastRiskBySummary
 from bayesneg.kernels.reference.formulas import LikelihoodForm, Population
 
 SCORES = 1 << 17  # held at once while summaries are computed, so that they stay in the cache

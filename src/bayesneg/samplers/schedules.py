@@ -12,7 +12,7 @@ from bayesneg.checks import number, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, NegativeSampler, Preset, RuleSampler, Scorer
-from bayesneg.kernels.reference.choices import Draws, Rule
+from bayesneg.kernels.reference.choices.base import Draws, Rule
 
 Schedule = Callable[[int], float]
 

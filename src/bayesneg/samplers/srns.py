@@ -14,7 +14,8 @@ import numpy as np
 from bayesneg.checks import number, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, Preset, RuleSampler, Scorer
-from bayesneg.kernels.reference.choices import SNAPSHOTS, Draws, FromMemory
+from bayesneg.kernels.reference.choices.base import Draws
+from bayesneg.kernels.reference.choices.srns import SNAPSHOTS, FromMemory
 from bayesneg.samplers.candidates import UniformDraw, drawn_by, no_numbers, prepared
 
 

@@ -14,7 +14,8 @@ import numpy as np
 from bayesneg.checks import number
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, CandidateDraw, Preset, RuleSampler
-from bayesneg.kernels.reference.choices import Draws, TakeFirst
+from bayesneg.kernels.reference.choices.base import Draws
+from bayesneg.kernels.reference.choices.take import TakeFirst
 from bayesneg.samplers.candidates import UniformDraw, drawn_by, no_numbers, prepared
 from bayesneg.seeding import seed_from
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesneg.interfaces import Batch
-from bayesneg.kernels.reference.choices import PosteriorRule
+from bayesneg.kernels.reference.choices.posterior import PosteriorRule
 from bayesneg.kernels.reference.formulas import counted_unbias
 
 

@@ -17,11 +17,12 @@ from numba.extending import intrinsic
 
 PACKAGE = Path(__file__).parents[2]
 COMPILED = (
-    *PACKAGE.glob("kernels/reference/*.py"),
-    *PACKAGE.glob("kernels/numba/*.py"),
+    *PACKAGE.glob("kernels/reference/**/*.py"),
+    *PACKAGE.glob("kernels/numba/**/*.py"),
     *PACKAGE.glob("evaluation/_*.py"),
 )
-SOURCES = b"".join(path.read_bytes() for path in sorted(COMPILED))
+# with the names: an index on disk refers to the rules by their modules
+SOURCES = b"".join(str(path.relative_to(PACKAGE)).encode() + path.read_bytes() for path in sorted(COMPILED))
 DIGEST = hashlib.sha256(SOURCES).hexdigest()[:12]
 null: Any = cgutils.get_null_value
 INLINED: Any = {"nogil": True, "error_model": "numpy", "forceinline": True}

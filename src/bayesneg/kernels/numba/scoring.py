@@ -134,3 +134,19 @@ def count_above(x: np.ndarray, threshold: float) -> Any:
     for l in range(TILE):  # noqa: E741
         count += np.int32(x[l] > threshold)
     return count
+
+
+@kernel
+def score_candidates(w, items, candidates, x):  # type: ignore[no-untyped-def]
+    """Scores into x; the position of the highest, the earlier on ties, its score and the next lower or equal one.
+
+    Without branches: which candidate is ahead cannot be predicted, and a wrong guess costs more than three dots.
+    """
+    first, highest, second = 0, np.float32(-np.inf), np.float32(-np.inf)
+    for k in range(len(candidates)):
+        score = dot(w, items[candidates[k]])
+        x[k] = score
+        second = max(second, min(score, highest))
+        first = k if score > highest else first
+        highest = max(highest, score)
+    return first, highest, second

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesneg.kernels.numba.choices import Example, choose
+from bayesneg.kernels.numba.choices.base import Example, choose
 from bayesneg.kernels.numba.compiling import entry_point, kernel, lent, reordering_kernel
 from bayesneg.kernels.numba.scoring import TILE, update_tile
 

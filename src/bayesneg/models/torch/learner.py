@@ -19,8 +19,8 @@ from torch import Tensor, nn
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, Embeddings, NegativeSampler, RuleSampler, Sampled
-from bayesneg.kernels.reference.choices import Draws, Rule
-from bayesneg.kernels.torch.choices import torch_choice
+from bayesneg.kernels.reference.choices.base import Draws, Rule
+from bayesneg.kernels.torch.choices.base import torch_choice
 from bayesneg.kernels.torch.score_lists import TrainingRows
 from bayesneg.models.scorers import EmbeddingScorer
 from bayesneg.models.torch.device import memory_named

@@ -10,9 +10,8 @@ from torch import Tensor
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, Sampled
-from bayesneg.kernels.reference.choices import Draws, Rule
-from bayesneg.kernels.torch.choice import DrawTensors, TensorBatch
-from bayesneg.kernels.torch.choices import torch_choice
+from bayesneg.kernels.reference.choices.base import Draws, Rule
+from bayesneg.kernels.torch.choices.base import DrawTensors, TensorBatch, torch_choice
 from bayesneg.kernels.torch.score_lists import TrainingRows, numbers
 from bayesneg.models.torch.batch_scores import EmbeddingScores
 from bayesneg.models.torch.trainable import Trainable
@@ -27,12 +26,13 @@ class CompiledSteps:
     """On the CPU compiled code chooses, from the embeddings that the forward pass has just computed."""
 
     def __init__(self, trainable: Trainable, train: Interactions, rule: Rule) -> None:
-        from bayesneg.kernels.numba import choices, scoring
+        from bayesneg.kernels.numba import scoring
+        from bayesneg.kernels.numba.choices.base import compiled
 
         self.trainable, self.train, self.kind = trainable, train, type(rule)
-        self.remembers = choices.compiled(rule).remembers
+        self.remembers = compiled(rule).remembers
         self.layout: TileLayout | None = None
-        if choices.compiled(rule).sweeps:
+        if compiled(rule).sweeps:
             self.layout = scoring.tile_layout(train.users, train.indices, train.n_items)
 
     def fits(self, rule: Rule) -> bool:

@@ -19,7 +19,7 @@ from bayesneg.checks import number, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Embeddings, Prior, Scorer
-from bayesneg.kernels.reference.choices import Draws
+from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.samplers.candidates import evenly_spread
 from bayesneg.samplers.held_out import HeldOutPairs
 from bayesneg.samplers.priors.basic import unfitted

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bayesneg.kernels.reference.choices import Draws, Rule
+from bayesneg.kernels.reference.choices.base import Draws, Rule, load_execution
 from bayesneg.kernels.torch.score_lists import TrainingRows
 
 
@@ -39,7 +39,7 @@ class BatchScores(Protocol):
 
 
 class DrawTensors(NamedTuple):
-    """:class:`~bayesneg.kernels.reference.choices.Draws` on the model's device."""
+    """:class:`~bayesneg.kernels.reference.choices.base.Draws` on the model's device."""
 
     candidates: Tensor  # (B, m) int64, −1 beyond sizes
     sizes: Tensor  # (B,) int64
@@ -123,14 +123,21 @@ def _constant(value: Any) -> Any:
     return tuple(value.shape) if isinstance(value, np.ndarray | Tensor) else value
 
 
-EXECUTIONS: dict[type, type[TorchChoice]] = {}  # by the type of the rule
+_EXECUTIONS: dict[type, type[TorchChoice]] = {}  # by the type of the rule
 
 
 def executes(rule: type) -> Callable[[type[TorchChoice]], type[TorchChoice]]:
     """Register the decorated class as the torch execution of a rule."""
 
     def register(choice: type[TorchChoice]) -> type[TorchChoice]:
-        EXECUTIONS[rule] = choice
+        _EXECUTIONS[rule] = choice
         return choice
 
     return register
+
+
+def torch_choice(rule: Rule) -> type[TorchChoice]:
+    """The class that executes a rule in torch."""
+    if type(rule) not in _EXECUTIONS:
+        load_execution(type(rule), __package__)
+    return _EXECUTIONS[type(rule)]
