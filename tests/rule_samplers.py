@@ -10,7 +10,7 @@ import bayesneg as bn
 from bayesneg.interfaces import RuleSampler
 from bayesneg.kernels.reference.formulas import Tabled
 from bayesneg.samplers import registry
-from bayesneg.samplers.likelihoods import Likelihood, tabled
+from bayesneg.samplers.posterior.likelihoods import Likelihood, tabled
 
 
 @dataclass(frozen=True)

@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from bayesneg.runs.run import Run as Run
     from bayesneg.runs.run import load_run as load_run
     from bayesneg.runs.tuning_result import TuningResult as TuningResult
-    from bayesneg.samplers import likelihoods as likelihoods
     from bayesneg.samplers import priors as priors
     from bayesneg.samplers.aobpr import AOBPR as AOBPR
     from bayesneg.samplers.bns import BNS as BNS
     from bayesneg.samplers.bns import Posterior as Posterior
     from bayesneg.samplers.dns import DNS as DNS
+    from bayesneg.samplers.posterior import likelihoods as likelihoods
     from bayesneg.samplers.schedules import WarmStart as WarmStart
     from bayesneg.samplers.srns import SRNS as SRNS
     from bayesneg.samplers.static import PNS as PNS
@@ -86,7 +86,7 @@ _HOMES = {
 }
 _NAMESPACES = {
     "baselines": "bayesneg.models.baselines",
-    "likelihoods": "bayesneg.samplers.likelihoods",
+    "likelihoods": "bayesneg.samplers.posterior.likelihoods",
     "priors": "bayesneg.samplers.priors",
     "samplers": "bayesneg.samplers",
     "testing": "bayesneg.testing",

@@ -9,8 +9,8 @@ import pytest
 from bayesneg.config.docstrings import arguments, field_sentences, sections, summary
 from bayesneg.config.registry import MODELS, built_in_samplers, likelihoods, priors
 from bayesneg.config.settings import REQUIRED, changed, settings_of
+from bayesneg.samplers.posterior.refresh import Refresh
 from bayesneg.samplers.priors import Combined, Exposure, Scaled
-from bayesneg.samplers.refresh import Refresh
 from bayesneg.samplers.schedules import LinearDecay
 
 PARTS = [*priors().values(), *likelihoods().values(), Refresh, LinearDecay, Scaled, Combined, Exposure]

@@ -20,7 +20,7 @@ from bayesneg.kernels.reference.formulas import UNOBSERVED, AsCounted, OfMixture
 from bayesneg.models import mf
 from bayesneg.models.mf import MFLearner
 from bayesneg.models.scorers import EmbeddingScorer
-from bayesneg.samplers.likelihoods import tabled
+from bayesneg.samplers.posterior.likelihoods import tabled
 from bayesneg.seeding import stream
 from rule_samplers import SAMPLERS as COUNTED
 from rule_samplers import SUMMARISED, Bent

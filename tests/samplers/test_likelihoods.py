@@ -9,9 +9,9 @@ import bayesneg as bn
 from bayesneg.errors import InputError
 from bayesneg.kernels.reference import formulas
 from bayesneg.samplers.candidates import evenly_spread
-from bayesneg.samplers.held_out import HeldOutPairs, Ranks
-from bayesneg.samplers.likelihoods import false_share, rising_density, tabled
-from bayesneg.samplers.unbias import posterior_unbias
+from bayesneg.samplers.posterior.held_out import HeldOutPairs, Ranks
+from bayesneg.samplers.posterior.likelihoods import false_share, rising_density, tabled
+from bayesneg.samplers.posterior.unbias import posterior_unbias
 from bayesneg.seeding import stream
 from worlds import batch_of, exact_scorer, interactions, random_interactions
 

@@ -10,7 +10,8 @@ from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch
 from bayesneg.kernels.reference.choices.posterior import LeastRisk, LeastRiskBySummary
 from bayesneg.models.scorers import EmbeddingScorer
-from bayesneg.samplers import bns, refresh
+from bayesneg.samplers import bns
+from bayesneg.samplers.posterior import refresh
 from bayesneg.seeding import stream
 from worlds import batch_of, compiled_choice, interactions
 

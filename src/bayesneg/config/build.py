@@ -18,11 +18,11 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.interfaces import NegativeSampler, Prior
-from bayesneg.samplers.likelihoods import Likelihood
+from bayesneg.samplers.posterior.likelihoods import Likelihood
+from bayesneg.samplers.posterior.refresh import Refresh
 from bayesneg.samplers.priors import Combined, Exposure, Oracle, Scaled
 from bayesneg.samplers.priors.basic import as_prior
 from bayesneg.samplers.priors.exposure import matched, passed_over
-from bayesneg.samplers.refresh import Refresh
 from bayesneg.samplers.schedules import LinearDecay
 
 OF_REJECTED: Final = ("chosen_column", "seen")  # settings that go with rejected

@@ -26,7 +26,7 @@ from bayesneg.models.mf import MF
 from bayesneg.models.torch.lightgcn import LightGCN, TorchMF
 from bayesneg.samplers import registry
 from bayesneg.samplers.bns import BNS
-from bayesneg.samplers.likelihoods import Likelihood
+from bayesneg.samplers.posterior.likelihoods import Likelihood
 from bayesneg.samplers.schedules import WarmStart
 
 GROUP: Final = "bayesneg.samplers"

@@ -7,7 +7,7 @@ from bayesneg.samplers.aobpr import AOBPR
 from bayesneg.samplers.bns import BNS, Posterior
 from bayesneg.samplers.candidates import UniformDraw
 from bayesneg.samplers.dns import DNS
-from bayesneg.samplers.refresh import Refresh
+from bayesneg.samplers.posterior.refresh import Refresh
 from bayesneg.samplers.schedules import LinearDecay, WarmStart
 from bayesneg.samplers.srns import SRNS
 from bayesneg.samplers.static import PNS, RNS

@@ -34,11 +34,11 @@ from bayesneg.samplers.candidates import (
     no_numbers,
     prepared,
 )
-from bayesneg.samplers.likelihoods import Likelihood, Paper, as_likelihood
+from bayesneg.samplers.posterior.likelihoods import Likelihood, Paper, as_likelihood
+from bayesneg.samplers.posterior.refresh import Refresh, Summaries
+from bayesneg.samplers.posterior.unbias import posterior_unbias
 from bayesneg.samplers.priors.basic import Popularity, PriorLike, as_prior, converted, probabilities_of
-from bayesneg.samplers.refresh import Refresh, Summaries
 from bayesneg.samplers.schedules import Schedule, as_schedule, weight_at
-from bayesneg.samplers.unbias import posterior_unbias
 
 POPULATIONS = {"unobserved": UNOBSERVED, "catalogue": CATALOGUE, "all": ALL}
 EXACT_ITEMS = 4096  # cdf="auto" is exact up to here, which covers the paper's datasets

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from bayesneg.errors import InputError
 from bayesneg.interfaces import NegativeSampler, Preset, Prior
-from bayesneg.samplers.likelihoods import Likelihood
+from bayesneg.samplers.posterior.likelihoods import Likelihood
 
 
 class RegisteredSampler(NamedTuple):

@@ -4,7 +4,7 @@ After each epoch the share of false negatives is estimated per bin of the model'
 from training pairs held out from training: their number in a bin over the number of unobserved pairs in it. The bins
 are joint, since scores and popularity are correlated: a popularity prior times a likelihood of the score counts
 popularity twice. For the same reason the prior is used with ``likelihood="uninformative"``.
-:class:`~bayesneg.samplers.likelihoods.Empirical` has score bins alone, for any prior.
+:class:`~bayesneg.samplers.posterior.likelihoods.Empirical` has score bins alone, for any prior.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bayesneg.errors import InputError
 from bayesneg.interfaces import Embeddings, Prior, Scorer
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.samplers.candidates import evenly_spread
-from bayesneg.samplers.held_out import HeldOutPairs
+from bayesneg.samplers.posterior.held_out import HeldOutPairs
 from bayesneg.samplers.priors.basic import unfitted
 from bayesneg.seeding import stream
 

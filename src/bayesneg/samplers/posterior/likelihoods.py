@@ -21,7 +21,7 @@ from bayesneg.interfaces import FollowsTraining, Prior, Scorer
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.formulas import AsCounted, LikelihoodForm, OfMixture, Tabled
 from bayesneg.samplers.candidates import evenly_spread, prepared
-from bayesneg.samplers.held_out import HeldOutPairs, Ranks
+from bayesneg.samplers.posterior.held_out import HeldOutPairs, Ranks
 from bayesneg.samplers.priors.basic import probabilities_of
 
 MAX_PAIRS = 1 << 16  # unobserved pairs over which the mean of a prior is taken
