@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bayesneg import losses as losses
     from bayesneg import samplers as samplers
     from bayesneg import testing as testing
     from bayesneg.data.interactions import Interactions as Interactions
@@ -87,6 +88,7 @@ _HOMES = {
 _NAMESPACES = {
     "baselines": "bayesneg.models.baselines",
     "likelihoods": "bayesneg.samplers.posterior.likelihoods",
+    "losses": "bayesneg.losses",
     "priors": "bayesneg.samplers.priors",
     "samplers": "bayesneg.samplers",
     "testing": "bayesneg.testing",

@@ -1,0 +1,62 @@
+"""What a loss is: a function of the scores of positives and negatives, with its gradient."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from bayesneg.kernels.reference.losses import LossForm, LossValues, Scores
+
+
+class Loss(ABC):
+    """A loss of one positive and its negatives. A custom loss implements :meth:`evaluate` in NumPy.
+
+    ``NAME`` is the name of the loss on the command line; a built-in loss is registered by having one.
+
+    >>> import numpy as np
+    >>> class Hinge(Loss):
+    ...     def evaluate(self, scores):
+    ...         gaps = 1.0 + scores.negatives - scores.positive[:, None]
+    ...         slopes = scores.weights * (gaps > 0)
+    ...         return LossValues((slopes * gaps).sum(axis=1), -slopes.sum(axis=1), slopes)
+    >>> Hinge().evaluate(Scores(np.array([1.0]), np.array([[0.5]]), np.array([[1.0]]))).value
+    array([0.5])
+    """
+
+    NAME: ClassVar[str] = ""
+
+    @abstractmethod
+    def evaluate(self, scores: Scores) -> LossValues:
+        """Compute the loss of a batch and its derivatives.
+
+        Args:
+            scores: The scores of the positives (B,) and of the negatives (B, K), the weights (B, K) of the negatives,
+                0 for one that does not count, and the log-probabilities of their draw where it is not uniform.
+
+        Returns:
+            The loss (B,) of each example, and its derivatives by the score of the positive (B,) and by those of the
+            negatives (B, K).
+        """
+
+    def form(self) -> LossForm | None:
+        """The loss as compiled code and torch execute it.
+
+        Returns:
+            A tuple of numbers for a built-in loss; None, the default, for a custom one.
+        """
+        return None
+
+    @property
+    def threshold_at(self) -> int | None:
+        """The rank K of the score that :class:`Scores` gives as the user's threshold; None for a loss without one."""
+        return None
+
+
+class BuiltInLoss(Loss):
+    """A loss that NumPy, compiled code and torch all execute."""
+
+    @abstractmethod
+    def form(self) -> LossForm: ...
+
+    def evaluate(self, scores: Scores) -> LossValues:
+        return self.form().evaluate(scores)

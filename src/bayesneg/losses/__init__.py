@@ -1,0 +1,25 @@
+"""Losses: functions of the scores of a positive and its weighted negatives."""
+
+from bayesneg.interfaces.loss import Loss
+from bayesneg.kernels.reference.losses import LossValues, Scores
+from bayesneg.losses.by_name import as_loss, losses
+from bayesneg.losses.contrastive import DCL, HCL, PSL, Softmax, SoftmaxAtK
+from bayesneg.losses.means import BPR, CCL, Logistic
+from bayesneg.losses.torch_loss import TorchLoss
+
+__all__ = [
+    "BPR",
+    "CCL",
+    "DCL",
+    "HCL",
+    "PSL",
+    "Logistic",
+    "Loss",
+    "LossValues",
+    "Scores",
+    "Softmax",
+    "SoftmaxAtK",
+    "TorchLoss",
+    "as_loss",
+    "losses",
+]
