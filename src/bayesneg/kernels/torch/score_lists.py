@@ -22,6 +22,7 @@ class TrainingRows(NamedTuple):
     indptr: Tensor  # (n_users + 1,) int64
     items: Tensor  # (n,) int32
     n_items: int
+    longest: int = 0  # the length of the longest row
 
     def counts(self, users: Tensor) -> Tensor:
         """The number of training items (B,) of ``users`` (B,)."""

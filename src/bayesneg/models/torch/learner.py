@@ -217,7 +217,8 @@ class TorchLearner:
     @cached_property
     def _rows(self) -> TrainingRows:
         indptr, items = torch.from_numpy(self.train.indptr.copy()), torch.from_numpy(self.train.indices.copy())
-        return TrainingRows(indptr.to(self.device), items.to(self.device), self.train.n_items)
+        longest = int(self.train.counts.max(initial=0))
+        return TrainingRows(indptr.to(self.device), items.to(self.device), self.train.n_items, longest)
 
     # ---------------------------------------------------------------------------------------------------------- state
 

@@ -1,0 +1,131 @@
+"""Every rule of ``kernels/reference/selections.py`` for a batch at once, in torch, on any device."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from bayesneg.kernels.reference.formulas import list_sizes, risk
+from bayesneg.kernels.reference.selections import LeastRisks, PosteriorWeights, TakeAll, TakeSeveralHighest, weight_of
+from bayesneg.kernels.torch.choices.base import BatchScores, TensorBatch, TorchChoice, torch_choice
+from bayesneg.kernels.torch.choices.posterior import TorchMostUnbiased
+from bayesneg.kernels.torch.formulas import counted_unbias, info
+from bayesneg.kernels.torch.score_lists import INFINITY, TrainingRows, numbers
+
+
+class SeveralTensors(NamedTuple):
+    """Negatives of B examples on a device."""
+
+    items: Tensor  # (B, K) int64, −1 where there is none
+    weights: Tensor  # (B, K) float32, 0 where there is none
+
+
+class TorchSelection(ABC):
+    """A rule that selects several negatives, on a device."""
+
+    def __init__(self, rule: Any, device: torch.device) -> None:
+        self.rule, self.device = rule, device
+
+    @abstractmethod
+    def select(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> SeveralTensors:
+        """The negatives of a batch with their weights."""
+
+    def update(self, rule: Any) -> None:
+        """Take over the numbers that follow the epoch."""
+        self.rule = rule
+
+
+class TorchOne(TorchSelection):
+    """The one negative of a rule that chooses, as a selection of one."""
+
+    def __init__(self, rule: Any, device: torch.device) -> None:
+        super().__init__(rule, device)
+        self.choice: TorchChoice = torch_choice(rule)(rule, device)
+
+    def update(self, rule: Any) -> None:
+        super().update(rule)
+        self.choice.update(rule)
+
+    def select(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> SeveralTensors:
+        items = self.choice.choose(batch, rows, scores)[:, None]
+        return SeveralTensors(items, (items >= 0).float())
+
+
+class TorchTakeAll(TorchSelection):
+    def select(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> SeveralTensors:
+        items = batch.draws.candidates
+        return SeveralTensors(items, (items >= 0).float())
+
+
+class TorchTakeSeveralHighest(TorchSelection):
+    def select(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> SeveralTensors:
+        drawn, top = batch.draws, self.rule.top
+        beyond = drawn.candidates < 0
+        x = scores.of(drawn.candidates.clamp(min=0)).masked_fill(beyond, -INFINITY)
+        best = x.argsort(dim=1, descending=True, stable=True)[:, :top]
+        n_best = drawn.sizes.clamp(max=top)
+        for k in range(min(self.rule.negatives, best.shape[1])):  # a partial Fisher–Yates shuffle
+            other = (k + (drawn.uniforms[:, k] * (n_best - k)).long()).clamp(k, best.shape[1] - 1)[:, None]
+            mine, theirs = best[:, k : k + 1].clone(), best.gather(1, other)
+            best.scatter_(1, other, mine)
+            best[:, k : k + 1] = theirs
+        items = drawn.candidates.gather(1, best[:, : self.rule.negatives])
+        items = torch.where(numbers(items.shape[1], items.device) < n_best[:, None], items, -1)
+        items = torch.nn.functional.pad(items, (0, self.rule.negatives - items.shape[1]), value=-1)
+        return SeveralTensors(items, (items >= 0).float())
+
+
+class TorchJudged(TorchSelection):
+    """What the selections by posterior share: scores and unbias of the candidates."""
+
+    def __init__(self, rule: Any, device: torch.device) -> None:
+        super().__init__(rule, device)
+        choice = torch_choice(rule.rule)(rule.rule, device)
+        assert isinstance(choice, TorchMostUnbiased)
+        self.judge = choice
+
+    def update(self, rule: Any) -> None:
+        super().update(rule)
+        self.judge.update(rule.rule)
+
+    def judged(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> tuple[Tensor, Tensor, Tensor]:
+        """The positives' scores (B,), the candidates' scores (B, m) and their unbias (B, m)."""
+        drawn = batch.draws
+        items = torch.cat([batch.positives[:, None], drawn.candidates.clamp(min=0)], dim=1)
+        x, counts = self.judge._counts(batch, rows, scores, items)
+        _, n = list_sizes(self.rule.rule.over, rows.n_items, batch.counts)
+        return x[:, 0], x[:, 1:], counted_unbias(self.judge.likelihood, counts, n, drawn.priors)
+
+
+class TorchLeastRisks(TorchJudged):
+    def select(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> SeveralTensors:
+        x_positive, x, true_negative = self.judged(batch, rows, scores)
+        risks = risk(info(x_positive[:, None], x), true_negative, self.judge.weight)
+        beyond = numbers(x.shape[1], x.device) >= batch.draws.sizes[:, None]
+        order = risks.masked_fill(beyond, INFINITY).argsort(dim=1, stable=True)[:, : self.rule.negatives]
+        there = numbers(order.shape[1], x.device) < batch.draws.sizes[:, None]
+        return SeveralTensors(torch.where(there, batch.draws.candidates.gather(1, order), -1), there.float())
+
+
+class TorchPosteriorWeights(TorchJudged):
+    def select(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> SeveralTensors:
+        _, _, true_negative = self.judged(batch, rows, scores)
+        there = batch.draws.candidates >= 0
+        weights = weight_of(true_negative, float(self.rule.rule.weight), self.rule.ramp)
+        return SeveralTensors(batch.draws.candidates, torch.where(there, weights, 0.0).float())
+
+
+EXECUTIONS: dict[type, type[TorchSelection]] = {
+    TakeAll: TorchTakeAll,
+    TakeSeveralHighest: TorchTakeSeveralHighest,
+    LeastRisks: TorchLeastRisks,
+    PosteriorWeights: TorchPosteriorWeights,
+}
+
+
+def torch_selection(rule: Any, device: torch.device) -> TorchSelection:
+    """The execution of a rule in torch; one that chooses a single negative becomes a selection of one."""
+    return EXECUTIONS.get(type(rule), TorchOne)(rule, device)

@@ -1,0 +1,167 @@
+"""Several weighted negatives: worked examples of the specification, and torch against it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bayesneg.data.interactions import Interactions
+from bayesneg.interfaces import Batch
+from bayesneg.kernels.reference import pools, selections
+from bayesneg.kernels.reference.choices.base import Draws
+from bayesneg.kernels.reference.choices.posterior import LeastRisk, LeastRiskBySummary
+from bayesneg.kernels.reference.formulas import ALL, UNOBSERVED, AsCounted, OfMixture
+from bayesneg.models.scorers import EmbeddingScorer
+
+torch = pytest.importorskip("torch")
+
+from bayesneg.kernels.torch.choices.base import DrawTensors, TensorBatch  # noqa: E402
+from bayesneg.kernels.torch.pools import TorchPoolWeights  # noqa: E402
+from bayesneg.kernels.torch.score_lists import TrainingRows  # noqa: E402
+from bayesneg.kernels.torch.selections import torch_selection  # noqa: E402
+from bayesneg.models.torch.batch_scores import EmbeddingScores  # noqa: E402
+
+N_USERS, N_ITEMS, DIM = 12, 40, 4
+KNOTS = np.sort(np.random.default_rng(5).normal(size=(N_USERS, 6)), axis=1)[:, ::-1].astype(np.float32).copy()
+RANKS = np.array([1, 3, 8, 15, 25, 36])
+EXACT = LeastRisk(5.0, UNOBSERVED, AsCounted())
+RULES: dict[str, Any] = {
+    "all": selections.TakeAll(),
+    "highest": selections.TakeSeveralHighest(top=4, negatives=3),
+    "highest, as many as the top": selections.TakeSeveralHighest(top=3, negatives=3),
+    "least risks": selections.LeastRisks(EXACT, negatives=3),
+    "least risks, summary": selections.LeastRisks(
+        LeastRiskBySummary(2.0, UNOBSERVED, OfMixture(0.1), KNOTS, RANKS), negatives=2
+    ),
+    "posterior": selections.PosteriorWeights(EXACT, ramp=False),
+    "posterior over all": selections.PosteriorWeights(LeastRisk(5.0, ALL, OfMixture(0.05)), ramp=False),
+    "risk": selections.PosteriorWeights(EXACT, ramp=True),
+}
+
+
+def world(seed: int = 0, n: int = 9, m: int = 6) -> tuple[Batch, Draws]:
+    """Random embeddings, training rows and draws; the last user has few unobserved items."""
+    rng = np.random.default_rng(seed)
+    pairs = rng.random((N_USERS, N_ITEMS)) < 0.2
+    pairs[:, 0] = True
+    pairs[-1, 4:] = pairs[0, :4] = True
+    train = Interactions.from_pairs(*np.nonzero(pairs))
+    scorer = EmbeddingScorer(*(rng.normal(size=(size, DIM)).astype(np.float32) for size in (N_USERS, N_ITEMS)))
+    positions = np.concatenate((rng.choice(len(train), n - 2, replace=False), [len(train) - 1, len(train) - 2]))
+    users, positives = train.users[positions], train.indices[positions]
+    candidates, sizes = np.full((n, m), -1, dtype=np.int32), np.empty(n, dtype=np.int32)
+    for b, user in enumerate(users):
+        free = rng.permutation(np.setdiff1d(np.arange(N_ITEMS), train.row(user)))[:m]
+        candidates[b, : len(free)], sizes[b] = free, len(free)
+    draws = Draws(candidates, sizes, rng.uniform(0, 0.3, (n, m)), rng.random((n, 3)))
+    return Batch(users, positives, positions, 1, train, scorer, rng), draws
+
+
+def on_device(batch: Batch, draws: Draws) -> tuple[TensorBatch, TrainingRows, EmbeddingScores]:
+    whole = [torch.from_numpy(part.astype(np.int64)) for part in (batch.users, batch.positives)]
+    starts, counts = batch.train.indptr[batch.users], batch.train.counts[batch.users]
+    tensors = DrawTensors(
+        torch.from_numpy(draws.candidates.astype(np.int64)), torch.from_numpy(draws.sizes.astype(np.int64)),
+        torch.from_numpy(draws.priors), torch.from_numpy(draws.uniforms),
+    )  # fmt: skip
+    rows = TrainingRows(
+        torch.from_numpy(batch.train.indptr.copy()), torch.from_numpy(batch.train.indices.copy()), N_ITEMS,
+        int(batch.train.counts.max()),
+    )  # fmt: skip
+    vectors = batch.scorer.embeddings()
+    scores = EmbeddingScores(torch.from_numpy(vectors.users), torch.from_numpy(vectors.items), whole[0])
+    firsts = torch.zeros_like(whole[0])
+    where = torch.from_numpy(starts.astype(np.int64)), torch.from_numpy(counts.astype(np.int64))
+    return TensorBatch(*whole, *where, firsts, tensors, int(counts.sum()), 0, 1 << 20), rows, scores
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", RULES)
+def test_torch_selects_the_same(name: str, seed: int) -> None:
+    batch, draws = world(seed)
+    wanted = selections.select_batch(RULES[name], draws, batch)
+    found = torch_selection(RULES[name], torch.device("cpu")).select(*on_device(batch, draws))
+    np.testing.assert_array_equal(found.items.numpy(), wanted.items)
+    np.testing.assert_allclose(found.weights.numpy(), wanted.weights, rtol=1e-6)
+
+
+def test_several_of_least_risk_begin_with_the_one_of_least_risk() -> None:
+    batch, draws = world()
+    several = selections.select_batch(selections.LeastRisks(EXACT, 3), draws, batch)
+    one = [EXACT.chooser(draws, batch)(b) for b in range(len(batch.users))]
+    np.testing.assert_array_equal(several.items[:, 0], one)
+
+
+def test_risk_tends_to_posterior_for_a_large_weight() -> None:
+    batch, draws = world()
+    posterior = selections.select_batch(selections.PosteriorWeights(EXACT, ramp=False), draws, batch)
+    risk = selections.select_batch(selections.PosteriorWeights(EXACT._replace(weight=1e9), ramp=True), draws, batch)
+    np.testing.assert_allclose(risk.weights, posterior.weights, atol=1e-8)
+
+
+def test_without_false_negatives_all_weights_are_1() -> None:
+    batch, draws = world()
+    for ramp in (False, True):
+        rule = selections.PosteriorWeights(EXACT, ramp)
+        several = selections.select_batch(rule, draws._replace(priors=np.zeros_like(draws.priors)), batch)
+        np.testing.assert_array_equal(several.weights, several.items >= 0)
+
+
+# ----------------------------------------------------------------------------------------------------------- pools
+
+
+def pool_rules(train: Interactions) -> dict[str, Any]:
+    rng = np.random.default_rng(1)
+    per_item = pools.PerItem(rng.uniform(0, 0.3, N_ITEMS))
+    chosen = rng.random((N_USERS, N_ITEMS)) < 0.1
+    indptr = np.insert(np.cumsum(chosen.sum(axis=1)), 0, 0)
+    sparse = pools.SparseRows(
+        rng.uniform(0, 0.05, N_USERS), indptr, np.nonzero(chosen)[1], rng.uniform(0, 1, chosen.sum())
+    )
+    computed = pools.Computed(lambda users, items: np.broadcast_to(0.1 + 0.001 * items, (len(users), items.shape[1])))
+    return {
+        "equal": pools.EqualWeights(),
+        "rank, per item": pools.WeightsByPoolRank(5.0, False, AsCounted(), per_item),
+        "rank, sparse": pools.WeightsByPoolRank(5.0, False, OfMixture(0.1), sparse),
+        "rank, computed": pools.WeightsByPoolRank(5.0, True, AsCounted(), computed),
+        "list, sparse": pools.WeightsByList(EXACT, False, sparse),
+        "summary, sparse": pools.WeightsByList(
+            LeastRiskBySummary(2.0, UNOBSERVED, OfMixture(0.1), KNOTS, RANKS), True, sparse
+        ),
+    }
+
+
+@pytest.mark.parametrize("log_q", [False, True])
+@pytest.mark.parametrize("name", pool_rules(world()[0].train))
+def test_torch_weighs_a_pool_the_same(name: str, log_q: bool) -> None:
+    batch, draws = world()
+    rule = pool_rules(batch.train)[name]
+    rng = np.random.default_rng(2)
+    items = rng.integers(0, N_ITEMS, 25)  # some are repeated
+    pool = pools.SharedPool(items, np.log(rng.uniform(0.05, 1, N_ITEMS))[items] if log_q else None)
+    wanted = rule.weigh(pool, batch)
+    tensors, rows, scores = on_device(batch, draws)
+    tensor_pool = pools.SharedPool(*(None if part is None else torch.from_numpy(part) for part in pool))
+    x = scores.batch_users @ scores.items[tensor_pool.items].T
+    found = TorchPoolWeights(rule, torch.device("cpu")).weigh(tensor_pool, tensors, rows, scores, x)
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-5, atol=1e-7)
+
+
+def test_an_item_of_the_pool_counts_once_and_not_for_users_who_have_it() -> None:
+    batch, _ = world()
+    pool = pools.SharedPool(np.array([0, 7, 9, 7]))
+    counts = pools.counting(pool, batch)
+    assert not counts[:, 0].any()  # everybody has item 0
+    assert not counts[:, 3].any()  # item 7 is there already
+    np.testing.assert_array_equal(counts[:, 1], ~batch.train.contains(batch.users, np.full(len(batch.users), 7)))
+
+
+def test_a_uniform_pool_of_all_items_ranks_like_the_list() -> None:
+    batch, _ = world()
+    prior = pools.PerItem(np.linspace(0, 0.5, N_ITEMS))
+    pool = pools.SharedPool(np.arange(N_ITEMS))
+    by_pool = pools.WeightsByPoolRank(5.0, False, AsCounted(), prior).weigh(pool, batch)
+    by_list = pools.WeightsByList(EXACT, False, prior).weigh(pool, batch)
+    np.testing.assert_allclose(by_pool, by_list, rtol=1e-12)
