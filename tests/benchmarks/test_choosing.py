@@ -11,7 +11,7 @@ from bayesneg.config.build import build_sampler
 from bayesneg.config.registry import PAPER
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
-from benchmarks.pages import beyond as beyond_page
+from benchmarks.pages.beyond import page as beyond_page
 from benchmarks.studies import beyond, choosing, plans
 from benchmarks.studies.choosing import Choice, SearchSpace, UnsettledError
 from benchmarks.studies.splits import StudySource

@@ -13,7 +13,7 @@ from bayesneg.experiments.sweep import sweep
 from bayesneg.reproduction.reproduce import recipe_of
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
-from benchmarks.pages.reproduction_text import chapters, document, numbers, paired_tests
+from benchmarks.pages.reproduction.document import chapters, document, numbers, paired_tests
 
 AT = ("table2", "BNS", "last", "ndcg@20")
 

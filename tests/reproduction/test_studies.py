@@ -17,9 +17,8 @@ from bayesneg.reproduction.published import METRICS, published
 from bayesneg.reproduction.reproduce import READINGS, TABLES, recipe_of
 from bayesneg.reproduction.studies import Line, PaperStudy, PublishedComparison
 from bayesneg.runs.record import RunRecord
-from benchmarks.pages import findings
-from benchmarks.pages import reproduction_text as document
-from benchmarks.pages.readings import explanation, tried
+from benchmarks.pages.reproduction import document, findings
+from benchmarks.pages.reproduction.readings import explanation, tried
 
 INTERVAL = Estimate(0.40, 0.39, 0.41, "seeds", 3)
 

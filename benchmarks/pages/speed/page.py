@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from benchmarks.machine import read_result
-from benchmarks.pages import lightgcn_speed, speed_plots
 from benchmarks.pages.publish import DOCS, keep, keep_pictures
+from benchmarks.pages.speed import lightgcn, plots
 from benchmarks.pages.text import MADE, folded, milliseconds, signed, table, versions_of
 from benchmarks.pages.text import page as joined
 
@@ -21,7 +21,7 @@ Result = dict[str, Any]
 
 
 def publish(*, check: bool) -> None:
-    keep_pictures(DOCS / "images" / "speed", speed_plots.draw, check=check)
+    keep_pictures(DOCS / "images" / "speed", plots.draw, check=check)
     keep(DOCS / "speed.md", page(), check=check)
 
 
@@ -36,7 +36,7 @@ def page() -> str:
             note = [found["note"]] if "note" in found else []
             module = f"benchmarks.{name.replace('/', '.')}"
             parts += [*section(found), *note, f"`python -m {module}`: {versions_of(found['machine'])}"]
-    return joined(*parts, *lightgcn_speed.sections())
+    return joined(*parts, *lightgcn.sections())
 
 
 def refreshed(result: Result) -> list[str]:
@@ -264,10 +264,10 @@ def ceilings(result: Result) -> list[str]:
 SECTIONS: Final[dict[str, Callable[[Result], list[str]]]] = {
     "speed/bench_cdf": refreshed,
     "quality/score_cdf": refreshed_quality,
-    "quality/over_time": speed_plots.quality_time,
+    "quality/over_time": plots.quality_time,
     "speed/bench_peers": peers,
     "speed/bench_epoch": plain,
-    "speed/bench_scaling": speed_plots.scaling,
+    "speed/bench_scaling": plots.scaling,
     "speed/bench_million": million,
     "speed/bench_evaluation": evaluation,
     "speed/bench_reading": reading,

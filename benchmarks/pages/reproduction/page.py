@@ -11,7 +11,7 @@ from bayesneg.reproduction.reproduce import DRAWN, THEORY, draw_figure
 from benchmarks import archive
 from benchmarks.machine import RESULTS
 from benchmarks.pages.publish import DOCS, keep, keep_pictures
-from benchmarks.pages.reproduction_text import Chapter, chapters, document, numbers, paired_tests
+from benchmarks.pages.reproduction.document import Chapter, chapters, document, numbers, paired_tests
 from benchmarks.pages.text import comma_separated
 
 IMAGES: Final = DOCS / "images" / "reproduction"

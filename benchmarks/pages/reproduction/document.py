@@ -17,8 +17,8 @@ from bayesneg.reproduction.pairwise import pairwise_tests
 from bayesneg.reproduction.reproduce import DRAWN, READINGS, TABLES, THEORY, recipe_of
 from bayesneg.reproduction.studies import DATASETS, MODELS, NEAR, Line, PaperStudy, studies
 from bayesneg.runs.ledger import Entry
-from benchmarks.pages import findings
-from benchmarks.pages.readings import ENOUGH, Explanation, Readings, explanation, readings_of
+from benchmarks.pages.reproduction import findings
+from benchmarks.pages.reproduction.readings import ENOUGH, Explanation, Readings, explanation, readings_of
 from benchmarks.pages.text import MADE, folded, page, signed, table
 
 COUNTED: Final = ("ml-100k", "ml-1m")  # datasets whose numbers are counted

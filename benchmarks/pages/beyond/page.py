@@ -17,7 +17,7 @@ from bayesneg.reproduction.markdown import short
 from bayesneg.reproduction.studies import DATASETS, MODELS
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
-from benchmarks.pages.beyond_study import (
+from benchmarks.pages.beyond.study import (
     Against,
     DatasetStudy,
     Part,
