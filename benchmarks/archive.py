@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from bayesneg.experiments.cells import Cell
+from bayesneg.reproduction.sweeps.cells import Cell
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord

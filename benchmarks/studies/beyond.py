@@ -30,9 +30,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from bayesneg.experiments.cells import Cell
 from bayesneg.experiments.datasets import Source
-from bayesneg.experiments.sweep import sweep
+from bayesneg.reproduction.sweeps.cells import Cell
+from bayesneg.reproduction.sweeps.sweep import sweep
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
 from benchmarks import archive, machine

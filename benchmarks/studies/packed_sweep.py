@@ -15,9 +15,9 @@ import json
 import sys
 from pathlib import Path
 
-from bayesneg.experiments.cells import Cell
 from bayesneg.experiments.datasets import Source
-from bayesneg.experiments.sweep import sweep
+from bayesneg.reproduction.sweeps.cells import Cell
+from bayesneg.reproduction.sweeps.sweep import sweep
 from benchmarks.studies.packing import PackedSource, pack
 
 CELLS, ARRAYS = "cells.jsonl", "data.npz"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesneg.experiments.cells import Cell
+from bayesneg.reproduction.sweeps.cells import Cell
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
 from benchmarks import archive

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sweeps
 
 from bayesneg.experiments.datasets import Source
-from bayesneg.experiments.sweep import sweep
+from bayesneg.reproduction.sweeps.sweep import sweep
 from bayesneg.runs import ledger
 from benchmarks.studies.packing import PackedSource, pack
 

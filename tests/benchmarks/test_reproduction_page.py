@@ -9,8 +9,8 @@ import sweeps
 
 from bayesneg.errors import InputError
 from bayesneg.experiments.datasets import Source
-from bayesneg.experiments.sweep import sweep
 from bayesneg.reproduction.reproduce import recipe_of
+from bayesneg.reproduction.sweeps.sweep import sweep
 from bayesneg.runs import ledger
 from bayesneg.runs.ledger import Entry
 from benchmarks.pages.reproduction.document import chapters, document, numbers, paired_tests
@@ -30,7 +30,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Entry]:
 
 
 def _as_published(short: dict[str, Entry]):
-    from bayesneg.experiments.cells import Cell
+    from bayesneg.reproduction.sweeps.cells import Cell
 
     for entry in short.values():
         cell = replace(Cell.from_dict(entry.cell), dataset="ml-100k", epochs=100)

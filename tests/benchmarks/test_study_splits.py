@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import sweeps
 
-from bayesneg.experiments.cells import Cell, run_cell
 from bayesneg.experiments.datasets import blind
+from bayesneg.reproduction.sweeps.cells import Cell, run_cell
 from benchmarks.studies.splits import TENTHS, StudySource
 
 

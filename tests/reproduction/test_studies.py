@@ -10,12 +10,12 @@ import pytest
 
 from bayesneg.evaluation.score_densities import DENSITIES
 from bayesneg.evaluation.statistics import Estimate, estimate, holm
-from bayesneg.experiments.recipe import RecipeRow
 from bayesneg.reproduction import frames, latex, markdown
 from bayesneg.reproduction.pairwise import pairwise_tests
 from bayesneg.reproduction.published import METRICS, published
 from bayesneg.reproduction.reproduce import READINGS, TABLES, recipe_of
 from bayesneg.reproduction.studies import Line, PaperStudy, PublishedComparison
+from bayesneg.reproduction.sweeps.recipe import RecipeRow
 from bayesneg.runs.record import RunRecord
 from benchmarks.pages.reproduction import document, findings
 from benchmarks.pages.reproduction.readings import explanation, readings_of

@@ -8,14 +8,14 @@ from itertools import product
 from typing import Any, Final
 
 from bayesneg.errors import InputError
-from bayesneg.experiments.cells import Cell, View
-from bayesneg.experiments.recipe import Recipe
 from bayesneg.reproduction import theory
 from bayesneg.reproduction.markdown import legend
 from bayesneg.reproduction.markdown import table as study_table
 from bayesneg.reproduction.pairwise import pairwise_tests
 from bayesneg.reproduction.reproduce import DRAWN, READINGS, TABLES, THEORY, recipe_of
 from bayesneg.reproduction.studies import DATASETS, MODELS, NEAR, Line, PaperStudy, studies
+from bayesneg.reproduction.sweeps.cells import Cell, View
+from bayesneg.reproduction.sweeps.recipe import Recipe
 from bayesneg.runs.ledger import Entry
 from benchmarks.pages.reproduction import findings
 from benchmarks.pages.reproduction.readings import ENOUGH, Explanation, Readings, explanation, readings_of

@@ -11,10 +11,7 @@ from typing import Final
 
 from bayesneg.config.settings import check_known
 from bayesneg.errors import BayesnegError, DataError, InputError
-from bayesneg.experiments.cells import View
 from bayesneg.experiments.datasets import Source
-from bayesneg.experiments.recipe import Recipe
-from bayesneg.experiments.sweep import Failure, sweep
 from bayesneg.models.torch.settings import require_torch
 from bayesneg.reproduction.drawings import (
     Draw,
@@ -30,6 +27,9 @@ from bayesneg.reproduction.markdown import markdown
 from bayesneg.reproduction.page import write_page
 from bayesneg.reproduction.published import published_rows
 from bayesneg.reproduction.studies import PaperStudy, studies
+from bayesneg.reproduction.sweeps.cells import View
+from bayesneg.reproduction.sweeps.recipe import Recipe
+from bayesneg.reproduction.sweeps.sweep import Failure, sweep
 from bayesneg.runs import ledger
 from bayesneg.runs.folder import write_whole
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from bayesneg.evaluation.statistics import Estimate, estimate
-from bayesneg.experiments.cells import Cell
-from bayesneg.experiments.recipe import Recipe, RecipeRow
 from bayesneg.report.groups import final_value
 from bayesneg.reproduction.published import METRICS, published
+from bayesneg.reproduction.sweeps.cells import Cell
+from bayesneg.reproduction.sweeps.recipe import Recipe, RecipeRow
 from bayesneg.runs.ledger import Entry
 from bayesneg.runs.record import RunRecord
 

@@ -33,7 +33,7 @@ from bayesneg.config.registry import BASELINES, MODELS, PAPER, main_name
 from bayesneg.config.settings import check_known
 from bayesneg.config.specs import SamplerSpec
 from bayesneg.errors import InputError
-from bayesneg.experiments.cells import Cell, View
+from bayesneg.reproduction.sweeps.cells import Cell, View
 
 TRAINED: Final = tuple(name for name in MODELS if name not in BASELINES)  # the models that need a sampler
 

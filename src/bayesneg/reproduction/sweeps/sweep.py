@@ -12,11 +12,11 @@ from typing import Any
 
 from bayesneg.checks import whole
 from bayesneg.errors import BayesnegError
-from bayesneg.experiments.cells import Cell, run_cell
 from bayesneg.experiments.datasets import Source
 from bayesneg.experiments.runner import run_all
 from bayesneg.experiments.workers import workers
 from bayesneg.progress import ShowEpoch, SweepProgress, bars, metrics_text
+from bayesneg.reproduction.sweeps.cells import Cell, run_cell
 from bayesneg.runs import ledger
 from bayesneg.runs.record import RunRecord
 

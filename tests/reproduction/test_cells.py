@@ -7,8 +7,8 @@ import pytest
 import sweeps
 
 import bayesneg as bn
-from bayesneg.experiments.cells import Cell, run_cell
 from bayesneg.experiments.datasets import Source
+from bayesneg.reproduction.sweeps.cells import Cell, run_cell
 
 
 @pytest.fixture(scope="module")

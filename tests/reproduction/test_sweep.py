@@ -18,17 +18,17 @@ import pytest
 import sweeps
 
 from bayesneg.errors import InputError
-from bayesneg.experiments.cells import Cell, run_cell
 from bayesneg.experiments.datasets import Source
-from bayesneg.experiments.sweep import sweep
+from bayesneg.reproduction.sweeps.cells import Cell, run_cell
+from bayesneg.reproduction.sweeps.sweep import sweep
 from bayesneg.runs import ledger
 
 RUN = """
 import sys
 from pathlib import Path
 from bayesneg.experiments.datasets import Source
-from bayesneg.experiments.recipe import Recipe
-from bayesneg.experiments.sweep import sweep
+from bayesneg.reproduction.sweeps.recipe import Recipe
+from bayesneg.reproduction.sweeps.sweep import sweep
 
 failures = sweep(Recipe.read(Path(sys.argv[1])).cells(Source().fingerprint), Path(sys.argv[2]), Source(), jobs=2)
 sys.exit(len(failures))

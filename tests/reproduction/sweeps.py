@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bayesneg.experiments.recipe import Recipe
+from bayesneg.reproduction.sweeps.recipe import Recipe
 
 TOML = """
 title = "Three samplers"

@@ -8,9 +8,9 @@ import pytest
 import sweeps
 
 from bayesneg.errors import InputError
-from bayesneg.experiments.cells import Cell
 from bayesneg.experiments.datasets import Source
-from bayesneg.experiments.recipe import Recipe
+from bayesneg.reproduction.sweeps.cells import Cell
+from bayesneg.reproduction.sweeps.recipe import Recipe
 
 HEAD = 'title = "x"\ndatasets = ["{dataset}"]\n'
 
