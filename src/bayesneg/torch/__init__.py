@@ -5,6 +5,6 @@
 ['choose', 'log_unbias']
 """
 
-from bayesneg.torch.posterior import choose, log_unbias
+from bayesneg.torch.from_scores import choose, log_unbias
 
 __all__ = ["choose", "log_unbias"]

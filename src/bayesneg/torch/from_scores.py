@@ -20,7 +20,7 @@ from bayesneg.errors import InputError
 from bayesneg.kernels.reference.formulas import AsCounted, OfMixture, risk, unbias
 from bayesneg.kernels.torch.formulas import base_cdf, info
 from bayesneg.kernels.torch.score_lists import INFINITY
-from bayesneg.samplers.likelihoods import Likelihood, Mixture, as_likelihood
+from bayesneg.samplers.posterior.likelihoods import Likelihood, Mixture, as_likelihood
 
 
 @torch.no_grad()

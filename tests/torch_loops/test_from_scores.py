@@ -11,7 +11,8 @@ import bayesneg as bn  # noqa: E402
 import bayesneg.torch as bnt  # noqa: E402
 from bayesneg.data.interactions import Interactions  # noqa: E402
 from bayesneg.errors import InputError  # noqa: E402
-from bayesneg.kernels.reference.choices import Draws, LeastRisk, choose_batch  # noqa: E402
+from bayesneg.kernels.reference.choices.base import Draws, choose_batch  # noqa: E402
+from bayesneg.kernels.reference.choices.posterior import LeastRisk  # noqa: E402
 from bayesneg.kernels.reference.formulas import (  # noqa: E402
     UNOBSERVED,
     AsCounted,
