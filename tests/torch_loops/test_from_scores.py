@@ -262,6 +262,7 @@ def test_bad_input_is_answered_with_a_sentence(call, message):
 
 
 @pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype:UserWarning")
 def test_on_a_gpu_the_numbers_are_those_of_the_cpu_and_nothing_is_copied_to_the_host():
     scores, p = tied_scores(300, 300), torch.rand(300)
     on_gpu = scores.cuda(), p.cuda()
