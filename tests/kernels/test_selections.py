@@ -1,4 +1,4 @@
-"""Several weighted negatives: worked examples of the specification, and torch against it."""
+"""Several weighted negatives: worked examples of the specification, compiled code and torch against it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ import pytest
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch
+from bayesneg.kernels.numba import scoring
+from bayesneg.kernels.numba import selections as compiled_selections
 from bayesneg.kernels.reference import pools, selections
-from bayesneg.kernels.reference.choices.base import Draws
+from bayesneg.kernels.reference.choices.base import Draws, choose_batch
 from bayesneg.kernels.reference.choices.posterior import LeastRisk, LeastRiskBySummary
+from bayesneg.kernels.reference.choices.take import TakeHighest
 from bayesneg.kernels.reference.formulas import ALL, UNOBSERVED, AsCounted, OfMixture
 from bayesneg.models.scorers import EmbeddingScorer
 
@@ -85,6 +88,40 @@ def test_torch_selects_the_same(name: str, seed: int) -> None:
     found = torch_selection(RULES[name], torch.device("cpu")).select(*on_device(batch, draws))
     np.testing.assert_array_equal(found.items.numpy(), wanted.items)
     np.testing.assert_allclose(found.weights.numpy(), wanted.weights, rtol=1e-6)
+
+
+def compiled(rule: Any, draws: Draws, batch: Batch) -> selections.Several:
+    facts, train, vectors = compiled_selections.compiled_selection(rule, draws), batch.train, batch.scorer.embeddings()
+    tiled = scoring.no_tiles()
+    if facts.sweeps:
+        tiled = scoring.tile_items(vectors.items, scoring.tile_layout(train.users, train.indices, train.n_items))
+    found = selections.Several(
+        np.empty((len(batch.users), facts.negatives), dtype=np.int32), np.empty((len(batch.users), facts.negatives))
+    )
+    compiled_selections.select_block(
+        rule, batch.users, batch.positives, draws, train.indptr, train.indices, scoring.Factors(*vectors, tiled), *found
+    )
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", RULES)
+def test_compiled_code_selects_the_same(name: str, seed: int) -> None:
+    batch, draws = world(seed)
+    draws.sizes[0] = 0  # no unobserved item
+    wanted = selections.select_batch(RULES[name], draws, batch)
+    found = compiled(RULES[name], draws, batch)
+    np.testing.assert_array_equal(found.items, wanted.items)
+    np.testing.assert_allclose(found.weights, wanted.weights, rtol=1e-6)
+
+
+def test_a_rule_that_chooses_one_is_a_selection_of_one() -> None:
+    rule = TakeHighest(2)
+    batch, draws = world()
+    draws.sizes[0] = 0
+    found = compiled(rule, draws, batch)
+    np.testing.assert_array_equal(found.items[:, 0], choose_batch(rule, draws, batch))
+    np.testing.assert_array_equal(found.weights[:, 0], found.items[:, 0] >= 0)
 
 
 def test_several_of_least_risk_begin_with_the_one_of_least_risk() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import bayesneg as bn
+from bayesneg.kernels.numba import losses as compiled_losses
 from bayesneg.kernels.reference.losses import LossValues, Scores
 
 torch = pytest.importorskip("torch")
@@ -92,6 +93,20 @@ def test_torch_computes_the_same(name: str, log_q: bool) -> None:
     found = torch_losses.evaluate(form, Scores(*(None if part is None else torch.from_numpy(part) for part in given)))
     for tensor, wanted in zip(found, LOSSES[name].evaluate(given), strict=True):
         np.testing.assert_allclose(tensor.numpy(), wanted, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("log_q", [True, False])
+@pytest.mark.parametrize("name", LOSSES)
+def test_compiled_code_computes_the_same(name: str, log_q: bool) -> None:
+    given, form = scores(log_q=log_q), LOSSES[name].form()
+    assert form is not None
+    found = LossValues(np.empty(6), np.empty(6), np.empty((6, 5)))
+    draw = np.tile(given.log_q, (6, 1)) if log_q else np.empty((6, 0))
+    compiled_losses.evaluate_block(
+        compiled_losses.any_loss(form), given.positive, given.negatives, given.weights, draw, given.threshold, *found
+    )
+    for array, wanted in zip(found, LOSSES[name].evaluate(given), strict=True):
+        np.testing.assert_allclose(array, wanted, rtol=1e-10, atol=1e-12)
 
 
 def test_softmax_with_one_negative_and_the_positive_is_bpr() -> None:

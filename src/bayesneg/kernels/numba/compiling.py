@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit
 from numba.core import cgutils, types
 from numba.extending import intrinsic
@@ -24,6 +25,9 @@ COMPILED = (
 # with the names: an index on disk refers to the rules by their modules
 SOURCES = b"".join(str(path.relative_to(PACKAGE)).encode() + path.read_bytes() for path in sorted(COMPILED))
 DIGEST = hashlib.sha256(SOURCES).hexdigest()[:12]
+BYTE, WORD = ir.IntType(8).as_pointer(), ir.IntType(32)
+PREFETCH = ir.FunctionType(ir.VoidType(), [BYTE, WORD, WORD, WORD])
+READ, KEEP, DATA = (ir.Constant(WORD, value) for value in (0, 3, 1))
 null: Any = cgutils.get_null_value
 INLINED: Any = {"nogil": True, "error_model": "numpy", "forceinline": True}
 
@@ -68,3 +72,18 @@ def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
             part = _uncounted(context, builder, part_kind, builder.extract_value(value, position))
             value = builder.insert_value(value, part, position)
     return value
+
+
+def _prefetch(typing: Any, array: types.Array, place: types.Integer) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), BYTE)
+        fetch = cgutils.get_or_insert_function(builder.module, PREFETCH, "llvm.prefetch.p0i8")  # type: ignore[no-untyped-call]
+        builder.call(fetch, [address, READ, KEEP, DATA])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
+# prefetch(array, place) asks for array[place], place at least 0, and does not wait for it
+prefetch: Any = intrinsic(_prefetch)

@@ -13,9 +13,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from bayesneg.kernels.numba.compiling import entry_point, kernel
+from bayesneg.kernels.numba.compiling import entry_point, kernel, prefetch
 from bayesneg.kernels.numba.observed import Observed, ObservedRow, in_row, observes
-from bayesneg.kernels.numba.prefetch import prefetch
 from bayesneg.kernels.numba.rng import GOLDEN, below, mixed, stream_of, unit
 from bayesneg.kernels.reference.draws import SCARCE, TRIES
 
