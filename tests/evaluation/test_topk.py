@@ -59,8 +59,11 @@ def world(make, n_items, n_users=6):
 
 
 def rows(lists):
-    indptr = np.concatenate(([0], np.cumsum([len(row) for row in lists])))
-    return indptr.astype(np.int64), np.concatenate(lists).astype(np.int32)
+    """Read-only as those of ``Interactions``, whose kernels are compiled already."""
+    indptr = np.cumsum([0, *map(len, lists)]).astype(np.int64)
+    indices = np.concatenate(lists).astype(np.int32)
+    indptr.flags.writeable = indices.flags.writeable = False
+    return indptr, indices
 
 
 def cleaned(line):

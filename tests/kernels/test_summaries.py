@@ -111,7 +111,7 @@ def test_users_are_due_once_an_epoch_and_when_their_vectors_have_moved():
     then, made = np.zeros_like(vectors), np.zeros(3, np.int32)
 
     def due(users, epoch):
-        return summaries.due_users(np.array(users), epoch, vectors, then, made, 0.1).tolist()
+        return summaries.due_users(np.array(users, np.int32), epoch, vectors, then, made, 0.1).tolist()
 
     assert due([1, 0, 1], 1) == [1, 0]
     assert due([0, 1], 1) == []
