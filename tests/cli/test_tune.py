@@ -101,24 +101,30 @@ def facts(folder):
     return found["advice"], [{**trial, "seconds": 0} for trial in found["trials"]]
 
 
-@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
-def test_a_stopped_search_goes_on_to_the_same_end(bayesneg, place, how, code):
+def test_a_search_stopped_and_stopped_again_goes_on_to_the_same_end(bayesneg, place):
     rng = np.random.default_rng(0)
     pairs = {(int(u), int(200 * i**2)) for u, i in zip(rng.integers(0, 100, 3_000), rng.random(3_000), strict=True)}
     (place / "world.csv").write_text("user,item\n" + "".join(f"{user},{item}\n" for user, item in sorted(pairs)))
     options = ["tune", "world.csv", "--trials", 8, "--epochs", 12, "--seeds", 2, "--out"]
     assert bayesneg(*options, "whole", "-q").code == 0
-    started = [sys.executable, "-c", START, *map(str, options), "stopped"]
-    process = subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    code, _ = stopped(place, [*options, "stopped"], signal.SIGKILL, after=20)
+    assert code == -signal.SIGKILL
+    code, said = stopped(place, [*options, "stopped", "--resume"], signal.SIGINT, after=40)
+    assert code == 130, said
+    assert "resume with the same command and --resume" in said
+    assert bayesneg(*options, "stopped", "--resume", "-q").code == 0
+    assert facts(place / "stopped") == facts(place / "whole")
+
+
+def stopped(place, options, how, *, after):
+    """The exit code of a search that gets a signal once its journal has so many scores, and what it said."""
+    command = [sys.executable, "-c", START, *map(str, options)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     journal, until = place / "stopped" / "search.jsonl", time.monotonic() + 60
-    while not journal.exists() or journal.read_text().count("intermediate_value") < 40:
+    while not journal.exists() or journal.read_text().count("intermediate_value") < after:
         assert time.monotonic() < until
         time.sleep(0.005)
     process.send_signal(how)
     _, said = process.communicate(timeout=60)
-    assert process.returncode == code, said
     assert not (place / "stopped" / "tuning.json").exists()
-    if how is signal.SIGINT:
-        assert "resume with the same command and --resume" in said
-    assert bayesneg(*options, "stopped", "--resume", "-q").code == 0
-    assert facts(place / "stopped") == facts(place / "whole")
+    return process.returncode, said
