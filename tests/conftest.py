@@ -16,6 +16,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Two workers start at the front and in the middle, near "report". One compiles the kernels of training and of torch,
+# which share what they inline; the other first does without, and then finds them on disk. Short tests come last.
+ORDER = (
+    "tests/kernels/", "tests/models_torch/", "tests/torch_loops/", "tests/contracts/", "tests/linear/", "tests/cli/",
+    "tests/benchmarks/", "tests/report/", "tests/data/", "tests/real/", "tests/test_docs.py", "tests/reproduction/",
+    "tests/experiments/", "tests/test_architecture.py",
+)  # fmt: skip
+
+
 @pytest.fixture
 def real_data() -> Path:
     """The folder of real datasets, which are never part of the repository."""
@@ -26,7 +35,8 @@ def real_data() -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests marked ``gpu`` run where torch sees a GPU and are skipped, with the reason, elsewhere."""
+    """An order for two workers; tests marked ``gpu`` are skipped, with the reason, where torch sees no GPU."""
+    items.sort(key=lambda item: next((n for n, part in enumerate(ORDER) if part in item.nodeid), len(ORDER)))
     if any("gpu" in item.keywords for item in items) and not _sees_gpu():
         for item in items:
             if "gpu" in item.keywords:

@@ -19,8 +19,6 @@ from bayesneg.testing import check_sampler, sampler_checks
 from bayesneg.testing.worlds import worlds_of
 from worlds import Hardest, batch_of, exact_scorer, interactions
 
-SPLIT = bn.split(bn.synthetic(40, 50, seed=0), test=0.2, seed=0)
-
 
 def registered(name: str) -> bn.NegativeSampler:
     kind, preset = registry.samplers()[name]
@@ -50,6 +48,11 @@ SAMPLERS = {name: registered(name) for name in registry.samplers()} | {
     "custom": Hardest(),
 }
 WITHOUT_CHANCE = ("custom", "dns of all", "optimal")
+
+
+@pytest.fixture(scope="module")
+def split():
+    return bn.split(bn.synthetic(40, 50, seed=0), test=0.2, seed=0)
 
 
 @pytest.fixture(params=SAMPLERS, ids=str)
@@ -83,11 +86,11 @@ def test_another_seed_gives_other_negatives(name):
     assert (one != two).any()
 
 
-def test_an_observer_changes_nothing_but_the_lines(sampler):
-    sampler = with_labels_of(SPLIT.test, sampler)
-    observer = PickObserver(SPLIT, seed=0, probes=60)
+def test_an_observer_changes_nothing_but_the_lines(sampler, split):
+    sampler = with_labels_of(split.test, sampler)
+    observer = PickObserver(split, seed=0, probes=60)
     plain, audited = (
-        bn.fit(bn.MF(dim=4), SPLIT, sampler, epochs=2, progress=False, observer=each) for each in (None, observer)
+        bn.fit(bn.MF(dim=4), split, sampler, epochs=2, progress=False, observer=each) for each in (None, observer)
     )
     for before, after in zip(plain.scorer.embeddings(), audited.scorer.embeddings(), strict=True):
         np.testing.assert_array_equal(before, after)
@@ -216,9 +219,9 @@ def test_a_run_that_resumes_differently_is_found():
         sampler_checks.works_in_fit(Remembering(), worlds_of(None))
 
 
-def test_a_sampler_for_particular_data_is_checked_on_it():
-    prior = bn.priors.Item(np.full(SPLIT.train.n_items, 0.1))
-    check_sampler(bn.BNS(prior=prior), train=SPLIT.train)
+def test_a_sampler_for_particular_data_is_checked_on_it(split):
+    prior = bn.priors.Item(np.full(split.train.n_items, 0.1))
+    check_sampler(bn.BNS(prior=prior), train=split.train)
     with pytest.raises(AssertionError, match="the prior has 50 items, the data 40"):
         check_sampler(bn.BNS(prior=prior))
 
