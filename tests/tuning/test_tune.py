@@ -11,7 +11,7 @@ import pytest
 import bayesneg as bn
 from bayesneg.errors import InputError
 from bayesneg.tuning import search, space, tune
-from worlds import random_interactions
+from worlds import interactions, random_interactions
 
 pytest.importorskip("optuna", reason="optuna is not installed (the extra 'tune')")
 
@@ -347,7 +347,7 @@ def test_wrong_arguments_are_named():
         ({"samplers": {"r": bn.RNS}}, r"samplers: r must be a sampler such as bn\.BNS\(\), .* got <class"),
         ({"samplers": []}, r"samplers must name at least one sampler, got none"),
         ({"samplers": {"RNS": bn.DNS()}}, r"RNS is the label of plain RNS, which is always compared; choose another"),
-        ({"split": bn.synthetic(30, 40, seed=0)}, r"split must be a split, got Interactions; bn\.split\(data, valida"),
+        ({"split": interactions([[0]], 2)}, r"split must be a split, got Interactions; bn\.split\(data, valida"),
         ({"baselines": {"MF": bn.MF()}}, r"baselines: MF must be a model without sampler, .* got MF\("),
         ({"model": "lightgcm"}, r"'lightgcm' is not a model; did you mean lightgcn"),
         ({"model": "mf,mf:dim=8"}, r"model must be one model, got 2; tune each in turn"),
