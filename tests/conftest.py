@@ -16,12 +16,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Two workers start at the front and in the middle, within "data". One compiles the kernels of training and of torch,
+# Two workers start at the front and in the middle, near "report". One compiles the kernels of training and of torch,
 # which share what they inline; the other first does without, and then finds them on disk. Short tests come last.
 ORDER = (
-    "tests/kernels/", "tests/models_torch/", "tests/torch_loops/", "tests/contracts/", "tests/cli/", "tests/data/",
-    "tests/report/test_report", "tests/real/", "tests/reproduction/", "tests/experiments/", "tests/report/",
-    "tests/benchmarks/", "tests/test_docs.py", "tests/test_architecture.py",
+    "tests/kernels/", "tests/models_torch/", "tests/torch_loops/", "tests/contracts/", "tests/linear/", "tests/cli/",
+    "tests/benchmarks/", "tests/report/", "tests/data/", "tests/real/", "tests/test_docs.py", "tests/reproduction/",
+    "tests/experiments/", "tests/test_architecture.py",
 )  # fmt: skip
 
 

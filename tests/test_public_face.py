@@ -59,6 +59,7 @@ EXPECTED = [
     "Prior",
     "Observer",
     "NO_NEGATIVE",
+    "Negatives",
     "BayesnegError",
 ]
 # methods that the training loop calls on models, samplers, priors and likelihoods; they return its own types

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bayesneg.experiments.compare import compare as compare
     from bayesneg.interfaces import NO_NEGATIVE as NO_NEGATIVE
     from bayesneg.interfaces import Batch as Batch
+    from bayesneg.interfaces import Negatives as Negatives
     from bayesneg.interfaces import NegativeSampler as NegativeSampler
     from bayesneg.interfaces import Observer as Observer
     from bayesneg.interfaces import Prior as Prior
@@ -72,7 +73,7 @@ _HOMES = {
     "bayesneg.evaluation.results": ("EvaluationReport",),
     "bayesneg.experiments.audit": ("Audit", "audit", "hide"),
     "bayesneg.experiments.compare": ("compare",),
-    "bayesneg.interfaces": ("NO_NEGATIVE", "Batch", "NegativeSampler", "Observer", "Prior"),
+    "bayesneg.interfaces": ("NO_NEGATIVE", "Batch", "NegativeSampler", "Negatives", "Observer", "Prior"),
     "bayesneg.models.mf": ("MF",),
     "bayesneg.models.torch.custom": ("TorchModel",),
     "bayesneg.models.torch.lightgcn": ("LightGCN", "TorchMF"),

@@ -20,7 +20,8 @@ from bayesneg.data.splits import Split
 from bayesneg.errors import DivergedError, InputError
 from bayesneg.evaluation import ranking
 from bayesneg.evaluation.sampling_quality import SamplingQuality
-from bayesneg.interfaces import Learner, Model, NegativeSampler, Observer
+from bayesneg.interfaces import Learner, Loss, Model, NegativeSampler, Observer
+from bayesneg.losses import as_loss
 from bayesneg.models.baseline import Baseline, NoSampler
 from bayesneg.progress import epoch_bar
 from bayesneg.runs.record import jsonable
@@ -36,6 +37,7 @@ def fit(
     split: Split,
     sampler: NegativeSampler | None = None,
     *,
+    loss: Loss | str | None = None,
     epochs: int = 100,
     seed: int = 0,
     select: Literal["last", "best"] | None = None,
@@ -53,6 +55,8 @@ def fit(
         model: Settings such as ``MF(dim=32)``. A baseline such as ``EASE()`` takes no sampler and has one epoch.
         split: The training, test and, if there is one, validation part, over the same users and items.
         sampler: A built-in sampler, or a custom :class:`~bayesneg.interfaces.NegativeSampler`.
+        loss: Loss of a positive and its negatives, such as ``bn.losses.Softmax(temperature=0.1)``, or the name of one;
+            BPR unless given.
         epochs: Passes over the training interactions.
         seed: Of the initial embeddings, the order of examples and every draw. The same seed gives the same bytes on a
             CPU.
@@ -82,13 +86,17 @@ def fit(
         whole(name, count)
     _check_given(model, split, sampler, observer)
     epochs = 1 if isinstance(model, Baseline) else epochs
-    record = begun_record(model, split, sampler, seed=seed, select=select, evaluate_every=evaluate_every, label=label)
+    loss = as_loss(loss)
+    record = begun_record(
+        model, split, sampler, loss, seed=seed, select=select, evaluate_every=evaluate_every, label=label
+    )
     train = replace(split.train, truth=None)  # a sampler never sees the ground truth
     training = _Training(
         model=model,
         split=split,
         learner=model.start(train, rng=stream(seed, "init")),
         sampler=(sampler or NoSampler()).prepare(train, rng=stream(seed, "sampler")),
+        loss=loss,
         seed=seed,
         select=record.select,
         observer=observer,
@@ -130,6 +138,7 @@ class _Training:
     split: Split
     learner: Learner
     sampler: NegativeSampler
+    loss: Loss
     seed: int
     select: str
     observer: Observer | None = None
@@ -151,7 +160,14 @@ class _Training:
         started = time.perf_counter()
         measuring = 0.0
         rng = stream(self.seed, "sampler", self.epoch)
-        for sampled in self.learner.train_epoch(self.sampler, epoch=self.epoch, order=self._order(), rng=rng):
+        for sampled in self.learner.train_epoch(
+            self.sampler,
+            epoch=self.epoch,
+            order=self._order(),
+            rng=rng,
+            loss=self.loss,
+            labels=self.quality.labels,
+        ):
             trained = time.perf_counter()
             self.quality.add(sampled)
             if self.observer is not None:
@@ -193,7 +209,7 @@ class _Training:
         return found
 
     def _ndcg(self, part: str, k: int) -> float:
-        return ranking.evaluate(self.learner, self.split, k=k, part=part, metrics="ndcg").mean[f"ndcg@{k}"]
+        return ranking.evaluate(self.learner.frozen(), self.split, k=k, part=part, metrics="ndcg").mean[f"ndcg@{k}"]
 
     def _check_finite(self) -> None:
         if not self.learner.is_finite():

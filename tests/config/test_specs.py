@@ -31,6 +31,8 @@ def split() -> bn.Split:
 BUILT = {
     "rns": bn.RNS(),
     "pns:power=1": bn.PNS(power=1.0),
+    "in-batch:weighting=posterior:prior=rate": bn.samplers.InBatch(weighting="posterior", prior="rate"),
+    "bns:candidates=2048:shared=true:weighting=posterior": bn.BNS(candidates=2048, shared=True, weighting="posterior"),
     "aobpr:fraction=0.1": bn.AOBPR(fraction=0.1),
     "aobpr-factor": bn.AOBPR(rank="factor"),
     "dns:candidates=8:top=3": bn.DNS(candidates=8, top=3),
@@ -231,7 +233,7 @@ def test_a_setting_of_another_choice_is_refused_with_the_choices_that_have_it(sp
         "bns-2:false_share=0.1": "false_share is a setting of the likelihood empirical or mixture",
         "bns:prior=lerned": "'lerned' is not a prior; did you mean learned? valid: file.py:Class, flat",
         "posterior:likelihood=none": "'none' is not a likelihood; valid: empirical, mixture, paper, uninformative",
-        "dns:prior=flat": "'prior' is not a setting of sampler dns; valid: candidates, top",
+        "dns:prior=flat": "'prior' is not a setting of sampler dns; valid: candidates, negatives, top",
         "rns:draw=uniform": "'draw' is not a setting of sampler rns; valid: none",
         "bns:chosen_column=c": "chosen_column goes with rejected",
     }.items():

@@ -13,6 +13,7 @@ import pytest
 
 import bayesneg as bn
 from bayesneg.evaluation.picks import PickObserver
+from bayesneg.interfaces import weighted_pairs
 from bayesneg.samplers import registry
 from bayesneg.seeding import stream
 from bayesneg.testing import check_sampler, sampler_checks
@@ -47,7 +48,7 @@ SAMPLERS = {name: registered(name) for name in registry.samplers()} | {
     "bns with a refreshed CDF after rns": bn.WarmStart(bn.RNS(), bn.BNS(cdf="refreshed"), warmup=1),
     "custom": Hardest(),
 }
-WITHOUT_CHANCE = ("custom", "dns of all", "optimal")
+WITHOUT_CHANCE = ("custom", "dns of all", "optimal", "in-batch")
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,12 @@ def with_labels_of(data, sampler):
 def test_skips_exactly_the_users_without_a_negative(sampler):
     train = interactions([[0, 1, 2, 3], [0], [1, 2, 3]], 4, user_columns={"group": np.array(["a", "b", "b"])})
     batch = batch_of(train, exact_scorer(np.random.default_rng(0), 3, 4), stream(0, "draws"))
-    negatives = with_labels_of(train, sampler).prepare(train, rng=stream(0, "memory")).sample(batch)
+    answer = with_labels_of(train, sampler).prepare(train, rng=stream(0, "memory")).sample(batch)
+    if isinstance(answer, bn.Negatives):  # a pool of the batch's positives
+        assert not answer.weights[batch.users == 0].any()
+        assert (answer.weights[batch.users != 0] > 0).any(axis=1).all()
+        return
+    negatives = answer
     assert (negatives[batch.users == 0] == bn.NO_NEGATIVE).all()  # user 0 has no unobserved item
     assert (negatives[batch.users != 0] >= 0).all()
     assert (negatives[batch.users == 2] == 0).all()  # the one unobserved item
@@ -82,15 +88,16 @@ def test_skips_exactly_the_users_without_a_negative(sampler):
 def test_another_seed_gives_other_negatives(name):
     world = worlds_of(None)[0]
     prepared = SAMPLERS[name].prepare(world.train, rng=stream(0, "memory"))
-    one, two = (prepared.sample(world.batch(seed)) for seed in (0, 1))
-    assert (one != two).any()
+    one, two = (weighted_pairs(prepared.sample(world.batch(seed)), len(world.batch(seed).users)) for seed in (0, 1))
+    assert (one[0] != two[0]).any()
 
 
 def test_an_observer_changes_nothing_but_the_lines(sampler, split):
     sampler = with_labels_of(split.test, sampler)
     observer = PickObserver(split, seed=0, probes=60)
+    model = bn.TorchMF(dim=4, device="cpu") if getattr(sampler, "is_shared", False) else bn.MF(dim=4)
     plain, audited = (
-        bn.fit(bn.MF(dim=4), split, sampler, epochs=2, progress=False, observer=each) for each in (None, observer)
+        bn.fit(model, split, sampler, epochs=2, progress=False, observer=each) for each in (None, observer)
     )
     for before, after in zip(plain.scorer.embeddings(), audited.scorer.embeddings(), strict=True):
         np.testing.assert_array_equal(before, after)

@@ -113,7 +113,7 @@ def test_validation_items_are_false_negatives_too():
 
 def test_without_truth_there_is_no_true_rate():
     result = SamplingQuality(make_split(TRAIN, TEST)).result()
-    assert set(result) == {"tnr", "inf", "tnr_uniform", "skipped"}
+    assert set(result) == {"tnr", "inf", "gradient_fn", "tnr_uniform", "skipped"}
 
 
 def test_skipped_examples_are_counted_and_nothing_else():
@@ -137,7 +137,9 @@ def test_a_new_epoch_starts_from_nothing():
     quality.add(sampled([0, 1], [1, NO_NEGATIVE], [1.0, 0.0]))
     quality.start_epoch()
     quality.add(sampled([0], [2], [0.5]))
-    assert quality.result() == pytest.approx({"tnr": 1.0, "inf": 0.5, "skipped": 0, "tnr_uniform": 5 / 9})
+    assert quality.result() == pytest.approx(
+        {"tnr": 1.0, "inf": 0.5, "gradient_fn": 0.0, "skipped": 0, "tnr_uniform": 5 / 9}
+    )
 
 
 def test_blocks_do_not_change_the_result(dense):

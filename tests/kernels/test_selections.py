@@ -180,7 +180,7 @@ def test_torch_weighs_a_pool_the_same(name: str, log_q: bool) -> None:
     pool = pools.SharedPool(items, np.log(rng.uniform(0.05, 1, N_ITEMS))[items] if log_q else None)
     wanted = rule.weigh(pool, batch)
     tensors, rows, scores = on_device(batch, draws)
-    tensor_pool = pools.SharedPool(*(None if part is None else torch.from_numpy(part) for part in pool))
+    tensor_pool = pools.SharedPool(*(None if part is None else torch.from_numpy(part) for part in pool[:2]))
     x = scores.batch_users @ scores.items[tensor_pool.items].T
     found = TorchPoolWeights(rule, torch.device("cpu")).weigh(tensor_pool, tensors, rows, scores, x)
     np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-5, atol=1e-7)

@@ -3,7 +3,8 @@
 There are two sources. Popularity cohorts count every negative of training. Hardness and calibration need the scores at
 the moment of choice, which training has changed by the end of the epoch; so the sampler is asked again after each epoch
 for some random training examples, the *probes*. Probes use a separate random stream, and the sampler's state is
-restored, so that training is the same with an audit as without.
+restored, so that training is the same with an audit as without. Of several weighted negatives of a probe, one is
+picked in proportion to its weight.
 """
 
 from __future__ import annotations
@@ -17,7 +18,16 @@ from bayesneg.checks import whole
 from bayesneg.errors import InputError
 from bayesneg.evaluation.calibration import Reliability
 from bayesneg.evaluation.cohorts import COHORTS, cohort_of
-from bayesneg.interfaces import NO_NEGATIVE, Batch, NegativeSampler, Sampled, Scorer
+from bayesneg.interfaces import (
+    NO_NEGATIVE,
+    Batch,
+    Measured,
+    Negatives,
+    NegativeSampler,
+    Sampled,
+    Scorer,
+    weighted_pairs,
+)
 from bayesneg.kernels.numba import draws
 from bayesneg.kernels.reference.ranks import counted_below, observed_mask
 from bayesneg.seeding import seed_from, stream
@@ -28,6 +38,7 @@ if TYPE_CHECKING:
 SCORES_AT_ONCE: Final = 1 << 20
 CANDIDATES: Final = 5  # uniform items per probe whose unbias is measured beside that of the picks
 DECILES: Final = 10
+NOTHING: Final = np.empty(0, dtype=np.int64)
 RELIABILITY: Final = {"picked": "reliability", "candidates": "candidates_reliability"}  # keys of an epoch's line
 
 
@@ -40,17 +51,25 @@ class PickObserver:
         self._train = replace(split.train, truth=None)  # a sampler never sees the ground truth
         self._cohorts = cohort_of(split.train.popularity)
         self._picked = np.zeros(len(COHORTS), dtype=np.int64)
+        self._listed = True  # otherwise training gave sums, and cohorts are those of the probes
 
-    def see(self, sampled: Sampled) -> None:
+    def see(self, sampled: Sampled | Measured) -> None:
+        if isinstance(sampled, Measured):
+            self._listed = False
+            return
         items = sampled.negatives[sampled.negatives != NO_NEGATIVE]
         self._picked += np.bincount(self._cohorts[items], minlength=len(COHORTS))
 
     def end_epoch(self, epoch: int, sampler: NegativeSampler, scorer: Scorer) -> dict[str, Any]:
-        shares = dict(zip(COHORTS, (self._picked / max(1, self._picked.sum())).tolist(), strict=True))
+        found = self._probe(epoch, sampler, scorer)
+        picked = self._picked
+        if not self._listed:
+            picked = np.bincount(self._cohorts[np.concatenate([NOTHING, *found.items])], minlength=len(COHORTS))
+        shares = dict(zip(COHORTS, (picked / max(1, picked.sum())).tolist(), strict=True))
         self._picked[:] = 0
-        return {**shares, **self._probe(epoch, sampler, scorer)}
+        return {**shares, **found.line()}
 
-    def _probe(self, epoch: int, sampler: NegativeSampler, scorer: Scorer) -> dict[str, Any]:
+    def _probe(self, epoch: int, sampler: NegativeSampler, scorer: Scorer) -> _Found:
         train, rng = self._train, stream(self._seed, "audit", epoch)
         positions = rng.choice(len(train), min(self._probes, len(train)), replace=False)
         memory = {key: value.copy() for key, value in sampler.state_dict().items()}
@@ -61,16 +80,17 @@ class PickObserver:
             batch = Batch(train.users[part], train.indices[part], part, epoch, train, scorer, rng)
             self._judge(sampler, batch, found)
             sampler.load_state_dict(memory)
-        return found.line()
+        return found
 
     def _judge(self, sampler: NegativeSampler, batch: Batch, found: _Found) -> None:
-        picks = np.asarray(sampler.sample(batch))
+        picks = one_each(sampler.sample(batch), batch)
         has_pick = picks != NO_NEGATIVE
         batch = _part(batch, has_pick)
         if len(batch.users) == 0:
             return
         train, picks = batch.train, picks[has_pick][:, None]  # (B, 1)
         others = draws.uniform_candidates(batch.users, train.observed, CANDIDATES, seed_from(batch.rng))[0]
+        found.items.append(picks[:, 0])
         found.hardness.append(hardness(batch, picks[:, 0]))
         found.n_false += int(self._is_false(batch.users, picks[:, 0]).sum())
         for items, reliability in ((picks, found.picked), (others, found.candidates)):
@@ -90,6 +110,7 @@ class _Found:
     """Measures of the probes of one epoch so far."""
 
     def __init__(self) -> None:
+        self.items: list[np.ndarray] = []
         self.hardness: list[np.ndarray] = []
         self.n_false = 0
         self.picked, self.candidates = Reliability(), Reliability()
@@ -110,6 +131,16 @@ class _Found:
             if reliability.summary():
                 line[RELIABILITY[name]] = reliability.bins()
         return line
+
+
+def one_each(answer: np.ndarray | Negatives, batch: Batch) -> np.ndarray:
+    """One negative (B,) of each example, in proportion to the weights where a sampler gives several."""
+    if not isinstance(answer, Negatives):
+        return np.asarray(answer)
+    items, weights = weighted_pairs(answer, len(batch.users))
+    mass = np.cumsum(weights, axis=1)
+    at = (mass <= (batch.rng.random(len(mass)) * mass[:, -1])[:, None]).sum(axis=1).clip(max=items.shape[1] - 1)
+    return np.where(mass[:, -1] > 0, np.take_along_axis(items, at[:, None], axis=1)[:, 0], NO_NEGATIVE)
 
 
 def beliefs(sampler: NegativeSampler, batch: Batch, items: np.ndarray) -> np.ndarray | None:

@@ -11,13 +11,14 @@ otherwise. Labels are the held-out part of the split and, where it is known, the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from bayesneg.data import lookup
-from bayesneg.interfaces import NO_NEGATIVE, Sampled
+from bayesneg.interfaces import NO_NEGATIVE, Measured, Sampled, Sums
 from bayesneg.kernels.numba import draws
 from bayesneg.seeding import seed_from, stream
 
@@ -44,8 +45,8 @@ class SamplingQuality:
     >>> quality = SamplingQuality(split)
     >>> users, negatives = np.array([0, 1]), np.array([1, 1])  # "b" twice: held out of user 1, not of user 2
     >>> quality.add(Sampled(users, negatives, info=np.array([0.5, 0.25])))
-    >>> quality.result()
-    {'tnr': 0.5, 'inf': -0.125, 'tnr_uniform': 0.5, 'skipped': 0}
+    >>> quality.result()  # doctest: +ELLIPSIS
+    {'tnr': 0.5, 'inf': -0.125, 'gradient_fn': 0.666..., 'tnr_uniform': 0.5, 'skipped': 0}
     """
 
     def __init__(self, split: Split) -> None:
@@ -56,21 +57,38 @@ class SamplingQuality:
         """Reset the counts."""
         self._held_out, self._truth, self._skipped = Tally(), Tally(), 0
 
-    def add(self, sampled: Sampled) -> None:
+    def add(self, sampled: Sampled | Measured) -> None:
         """Count one block of sampled negatives; examples without a negative are counted as skipped."""
+        if isinstance(sampled, Measured):
+            self._skipped += sampled.skipped
+            for name, tally in (("held_out", self._held_out), ("truth", self._truth)):
+                if name in sampled.false:
+                    tally.add_sums(sampled.all, sampled.false[name])
+            return
         picked = sampled.negatives != NO_NEGATIVE
-        users, items, info = (column[picked] for column in sampled)
-        self._skipped += len(picked) - len(users)
-        held_out = self._split.held_out
-        self._held_out.add(_contains(held_out, users, items), info)
+        self._skipped += int((~picked.reshape(len(picked), -1).any(axis=1)).sum())
+        users = np.broadcast_to(sampled.users.reshape(-1, *(1,) * (picked.ndim - 1)), picked.shape)[picked]
+        items, info = sampled.negatives[picked], sampled.info[picked]
+        weights, gradient = (None if part is None else part[picked] for part in (sampled.weights, sampled.gradient))
+        self._held_out.add(_contains(self._split.held_out, users, items), info, weights, gradient)
         if self._split.truth is not None:
-            self._truth.add(self._split.truth.likes(users, items), info)
+            self._truth.add(self._split.truth.likes(users, items), info, weights, gradient)
+
+    @cached_property
+    def labels(self) -> dict[str, Interactions]:
+        """Known false negatives as rows of users, for learners that measure what they sample themselves."""
+        found = {"held_out": self._split.held_out}
+        train, truth = self._split.train, self._split.truth
+        if truth is not None and train.n_users * train.n_items <= MOST_PAIRS:
+            found["truth"] = _liked_unobserved(train, truth)
+        return found
 
     def result(self) -> dict[str, float]:
         """TNR and INF of the epoch, the expected TNR of uniform sampling, and the number of skipped examples."""
         result = {
             "tnr": self._held_out.tnr,
             "inf": self._held_out.inf,
+            "gradient_fn": self._held_out.gradient_fn,
             "tnr_uniform": self.tnr_uniform,
             "skipped": self._skipped,
         }
@@ -78,6 +96,7 @@ class SamplingQuality:
             result |= {
                 "tnr_true": self._truth.tnr,
                 "inf_true": self._truth.inf,
+                "gradient_fn_true": self._truth.gradient_fn,
                 "tnr_uniform_true": self.tnr_uniform_true,
             }
         return result
@@ -99,15 +118,36 @@ class SamplingQuality:
 
 
 class Tally:
-    """Running counts of true and false negatives and of the information they carry."""
+    """Running sums over true and false negatives: their weights, the information they carry, their gradients."""
 
     def __init__(self) -> None:
-        self.n, self.n_false, self.signed_info = 0, 0, 0.0
+        self.n, self.n_false, self.signed_info = 0.0, 0.0, 0.0
+        self.gradient, self.false_gradient = 0.0, 0.0
 
-    def add(self, is_false: np.ndarray, info: np.ndarray) -> None:
-        self.n += len(is_false)
-        self.n_false += int(np.count_nonzero(is_false))
-        self.signed_info += float(np.where(is_false, -info, info).sum(dtype=np.float64))
+    def add(
+        self,
+        is_false: np.ndarray,
+        info: np.ndarray,
+        weights: np.ndarray | None = None,
+        gradient: np.ndarray | None = None,
+    ) -> None:
+        gradient = info if gradient is None else gradient
+        if weights is None:
+            self.n += len(is_false)
+            self.n_false += int(np.count_nonzero(is_false))
+            self.signed_info += float(np.where(is_false, -info, info).sum(dtype=np.float64))
+        else:
+            self.n += float(weights.sum(dtype=np.float64))
+            self.n_false += float(weights[is_false].sum(dtype=np.float64))
+            self.signed_info += float((weights * np.where(is_false, -info, info)).sum(dtype=np.float64))
+        self.gradient += float(gradient.sum(dtype=np.float64))
+        self.false_gradient += float(gradient[is_false].sum(dtype=np.float64))
+
+    def add_sums(self, all_: Sums, false: Sums) -> None:
+        """Add what a learner has measured itself: sums over all negatives, and over false ones."""
+        self.n, self.n_false = self.n + all_.weight, self.n_false + false.weight
+        self.signed_info += all_.info - 2.0 * false.info
+        self.gradient, self.false_gradient = self.gradient + all_.gradient, self.false_gradient + false.gradient
 
     @property
     def tnr(self) -> float:
@@ -116,6 +156,11 @@ class Tally:
     @property
     def inf(self) -> float:
         return self.signed_info / self.n if self.n else float("nan")
+
+    @property
+    def gradient_fn(self) -> float:
+        """The share of the gradient that falls on false negatives."""
+        return self.false_gradient / self.gradient if self.gradient else float("nan")
 
 
 def _contains(data: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
@@ -134,15 +179,35 @@ def _expected_tnr(train: Interactions, n_false: np.ndarray) -> float:
 def _n_liked_unobserved(train: Interactions, truth: Truth) -> np.ndarray:
     """Number of items outside training that each user likes, (n_users,), in chunks of users."""
     liked = np.zeros(train.n_users, dtype=np.int64)
+    for start, likes in _likes_in_chunks(train, truth):
+        liked[start : start + len(likes)] = np.count_nonzero(likes, axis=1)
+    return liked
+
+
+def _liked_unobserved(train: Interactions, truth: Truth) -> Interactions:
+    """The pairs outside training that users like."""
+    from bayesneg.data.interactions import Interactions
+
+    users, items = [], []
+    for start, likes in _likes_in_chunks(train, truth):
+        found = np.nonzero(likes)
+        users.append(found[0] + start)
+        items.append(found[1])
+    return Interactions.from_numbers(
+        np.concatenate(users), np.concatenate(items), user_ids=train.user_ids, item_ids=train.item_ids
+    )
+
+
+def _likes_in_chunks(train: Interactions, truth: Truth) -> Iterator[tuple[int, np.ndarray]]:
+    """For chunks of users, the first user and what they like outside training, (step, n_items)."""
     items = np.arange(train.n_items)
     step = max(1, PAIRS_AT_ONCE // train.n_items)
     for start in range(0, train.n_users, step):
         users = np.arange(start, min(start + step, train.n_users))
-        likes = np.array(truth.likes(users[:, None], items[None, :]))  # (step, n_items)
+        likes = np.array(truth.likes(users[:, None], items[None, :]))
         observed = slice(train.indptr[start], train.indptr[users[-1] + 1])
         likes[train.users[observed] - start, train.indices[observed]] = False
-        liked[users] = np.count_nonzero(likes, axis=1)
-    return liked
+        yield start, likes
 
 
 def _sampled_tnr(train: Interactions, truth: Truth) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from bayesneg.data.splits import Split
-    from bayesneg.interfaces import NegativeSampler, Sampled, Scorer
+    from bayesneg.interfaces import Measured, NegativeSampler, Sampled, Scorer
 
 SCORES_AT_ONCE: Final = 1 << 21
 DENSITIES: Final = "densities"  # the key of an epoch's line that holds them
@@ -23,7 +23,7 @@ class ScoreDensities:
     split: Split
     epochs: tuple[int, ...]
 
-    def see(self, sampled: Sampled) -> None:
+    def see(self, sampled: Sampled | Measured) -> None:
         return
 
     def end_epoch(self, epoch: int, sampler: NegativeSampler, scorer: Scorer) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from bayesneg.config.build import build_prior
 from bayesneg.config.specs import parse_priors
 from bayesneg.data.splits import Split
-from bayesneg.interfaces import NegativeSampler, Prior, Sampled, Scorer
+from bayesneg.interfaces import Measured, NegativeSampler, Prior, Sampled, Scorer
 from bayesneg.models.mf import MF
 from bayesneg.samplers.bns import BNS
 from bayesneg.samplers.priors.reliability import Calibration, calibration, check_calibratable
@@ -44,7 +44,7 @@ class _SamplerObserver:
 
     sampler: BNS
 
-    def see(self, sampled: Sampled) -> None:
+    def see(self, sampled: Sampled | Measured) -> None:
         return
 
     def end_epoch(self, epoch: int, sampler: NegativeSampler, scorer: Scorer) -> Mapping[str, Any]:

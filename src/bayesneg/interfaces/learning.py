@@ -3,20 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from bayesneg.data.interactions import Interactions
+from bayesneg.interfaces.loss import BPR_LOSS, Loss
 from bayesneg.interfaces.sampling import Batch, NegativeSampler, Scorer
+
+NO_LABELS: Mapping[str, Interactions] = MappingProxyType({})
 
 
 class Sampled(NamedTuple):
     """The negatives chosen for one block of training pairs, from which TNR and INF are computed."""
 
     users: np.ndarray  # (B,)
-    negatives: np.ndarray  # (B,) NO_NEGATIVE where skipped
-    info: np.ndarray  # (B,) float32, 1 − σ(x_positive − x_negative) when the negative was chosen
+    negatives: np.ndarray  # (B,) or (B, K), NO_NEGATIVE where there is none
+    info: np.ndarray  # of the same shape, float32, 1 − σ(x_positive − x_negative) when the negative was chosen
+    weights: np.ndarray | None = None  # (B, K) ω; None is 1
+    gradient: np.ndarray | None = None  # (B, K) |∂L/∂s| of the loss; None is info, the gradient of BPR
+
+
+class Sums(NamedTuple):
+    """Sums over weighted negatives."""
+
+    weight: float  # Σ ω
+    info: float  # Σ ω · info
+    gradient: float  # Σ |∂L/∂s|
+
+
+class Measured(NamedTuple):
+    """What was sampled for a block of training pairs, as sums, where there are too many negatives to list."""
+
+    examples: int  # measured, with a negative that counts
+    skipped: int  # of all examples, those without a negative that counts
+    all: Sums  # over the negatives of the measured examples
+    false: Mapping[str, Sums]  # over those that are known to be false, by the set of labels
 
 
 @runtime_checkable
@@ -26,11 +49,11 @@ class Observer(Protocol):
     It keeps no state between epochs, so that a resumed run is observed like an uninterrupted one.
     """
 
-    def see(self, sampled: Sampled) -> None:
+    def see(self, sampled: Sampled | Measured) -> None:
         """Observe one block of chosen negatives, in the order of training.
 
         Args:
-            sampled: The users, their negatives and the gradient sizes of the block.
+            sampled: The users, their negatives and the gradient sizes of the block; sums where negatives are shared.
         """
         ...
 
@@ -53,8 +76,15 @@ class Learner(Scorer, Protocol):
     """A model in training."""
 
     def train_epoch(
-        self, sampler: NegativeSampler, *, epoch: int, order: np.ndarray, rng: np.random.Generator
-    ) -> Iterator[Sampled]:
+        self,
+        sampler: NegativeSampler,
+        *,
+        epoch: int,
+        order: np.ndarray,
+        rng: np.random.Generator,
+        loss: Loss = BPR_LOSS,
+        labels: Mapping[str, Interactions] = NO_LABELS,
+    ) -> Iterator[Sampled | Measured]:
         """Train on every pair once.
 
         Args:
@@ -62,6 +92,8 @@ class Learner(Scorer, Protocol):
             epoch: The epoch, counted from 1.
             order: The order of the pairs, as positions in ``train.indices``.
             rng: The source of randomness of the epoch.
+            loss: The loss of a positive and its negatives.
+            labels: Known false negatives by the name of the measure, to measure what is sampled and nothing else.
 
         Yields:
             The negatives chosen, block by block.

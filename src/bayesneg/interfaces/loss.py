@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import ClassVar
 
-from bayesneg.kernels.reference.losses import LossForm, LossValues, Scores
+from bayesneg.kernels.reference.losses import LossForm, LossValues, PairwiseLogistic, Scores
 
 
 class Loss(ABC):
@@ -47,9 +48,19 @@ class Loss(ABC):
         return None
 
     @property
+    def takes_tensors(self) -> bool:
+        """Whether :meth:`evaluate` takes and returns tensors of torch; arrays of NumPy, the default."""
+        return False
+
+    @property
     def threshold_at(self) -> int | None:
         """The rank K of the score that :class:`Scores` gives as the user's threshold; None for a loss without one."""
         return None
+
+    @property
+    def threshold_every(self) -> int:
+        """The number of epochs between two computations of the thresholds."""
+        return 1
 
 
 class BuiltInLoss(Loss):
@@ -60,3 +71,24 @@ class BuiltInLoss(Loss):
 
     def evaluate(self, scores: Scores) -> LossValues:
         return self.form().evaluate(scores)
+
+
+@dataclass(frozen=True)
+class BPR(BuiltInLoss):
+    """The BPR loss: Σ_k ω_k · softplus(s_k − s_i) / Σ_k ω_k, the mean over the weighted negatives.
+
+    Example:
+        >>> BPR()
+        BPR()
+
+    Reference:
+        S. Rendle et al., "BPR: Bayesian Personalized Ranking from Implicit Feedback", UAI 2009.
+    """
+
+    NAME: ClassVar = "bpr"
+
+    def form(self) -> PairwiseLogistic:
+        return PairwiseLogistic()
+
+
+BPR_LOSS = BPR()  # the loss of a training without another

@@ -11,6 +11,7 @@ import numpy as np
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces.sampling import Scorer
 from bayesneg.kernels.reference.choices.base import Draws
+from bayesneg.kernels.reference.pools import Computed, PriorForm
 
 
 class CandidateDraw(Protocol):
@@ -112,6 +113,14 @@ class Prior(FollowsTraining, ABC):
             The fitted prior.
         """
         return self
+
+    def form(self) -> PriorForm:
+        """The prior as kernels read it for a batch of users and a pool of items.
+
+        Returns:
+            A probability per item, a sparse row per user, or the function :meth:`probability` itself.
+        """
+        return Computed(self.probability)
 
     @property
     def uses_test_labels(self) -> bool:

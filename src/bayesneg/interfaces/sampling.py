@@ -1,4 +1,4 @@
-"""What samplers are given and give: scores, a batch of training pairs, one negative for each."""
+"""What samplers are given and give: scores, a batch of training pairs, the negatives of each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 
 from bayesneg.data.interactions import Interactions
-from bayesneg.kernels.reference.choices.base import Draws, Rule, choose_batch
+from bayesneg.errors import InputError
+from bayesneg.interfaces.negatives import Negatives
+from bayesneg.kernels.reference.choices.base import Draws, choose_batch
+from bayesneg.kernels.reference.pools import SharedPool
+from bayesneg.kernels.reference.selections import Selection
 
 NO_NEGATIVE = -1  # instead of an item: the pair has no negative and is skipped
 
@@ -132,7 +136,7 @@ class Preset(NamedTuple):
 
 
 class NegativeSampler(ABC):
-    """Chooses one negative for each training pair. A custom sampler implements :meth:`sample`.
+    """Chooses one or several negatives for each training pair. A custom sampler implements :meth:`sample`.
 
     ``NAMES`` holds the command-line names of the class. A built-in sampler is registered by having one, a plug-in by
     an entry point of the group ``bayesneg.samplers``.
@@ -141,14 +145,15 @@ class NegativeSampler(ABC):
     NAMES: ClassVar[Mapping[str, Preset]] = MappingProxyType({})
 
     @abstractmethod
-    def sample(self, batch: Batch) -> np.ndarray:
+    def sample(self, batch: Batch) -> np.ndarray | Negatives:
         """Choose the negatives of a batch.
 
         Args:
             batch: The training pairs and the model in its current state.
 
         Returns:
-            One unobserved item (B,) for each pair; NO_NEGATIVE skips the pair.
+            One unobserved item (B,) for each pair, where NO_NEGATIVE skips the pair; or :class:`Negatives`: several
+            weighted items for each pair, or a pool shared by all.
         """
 
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> NegativeSampler:
@@ -223,6 +228,11 @@ class NegativeSampler(ABC):
         return None
 
     @property
+    def gives_weights(self) -> bool:
+        """Whether :meth:`sample` returns :class:`Negatives`; False, the default, for one item per pair."""
+        return False
+
+    @property
     def uses_test_labels(self) -> bool:
         """True for a sampler that reads the test labels on purpose; every record and table is marked."""
         return False
@@ -247,14 +257,15 @@ class RuleSampler(NegativeSampler):
         return cls(**changes)
 
     @abstractmethod
-    def rule(self, batch: Batch) -> Rule:
+    def rule(self, batch: Batch) -> Any:
         """The rule at the batch's epoch.
 
         Args:
             batch: The training pairs.
 
         Returns:
-            The rule with its numbers and state.
+            The rule with its numbers and state: a ``Rule`` chooses one negative, a ``Selection`` several, a
+            ``PoolRule`` weighs the pool that the batch shares.
         """
 
     @abstractmethod
@@ -267,6 +278,35 @@ class RuleSampler(NegativeSampler):
         Returns:
             The candidates, their priors and uniform numbers.
         """
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether all pairs of a batch share one pool of negatives, which :meth:`pool` draws."""
+        return False
+
+    def pool(self, batch: Batch) -> SharedPool:
+        """Draw the pool that a batch shares.
+
+        Args:
+            batch: The training pairs.
+
+        Returns:
+            The items, with the probabilities of their draw where these differ.
+        """
+        raise InputError(f"{type(self).__name__} draws negatives for each example; it has no shared pool")
+
+    @property
+    def holds_out(self) -> bool:
+        """Whether some training pairs are held out of training, which :meth:`draws` leaves without candidates."""
+        return False
+
+    def log_q(self) -> np.ndarray | None:
+        """The log-probabilities of the draw.
+
+        Returns:
+            One number per item, up to a constant; None where all items are drawn alike.
+        """
+        return None
 
     def without_held_out(self, draws: Draws, batch: Batch) -> Draws:
         """Remove the candidates of pairs that the sampler holds out from training.
@@ -291,5 +331,14 @@ class RuleSampler(NegativeSampler):
             The number of values.
         """
 
-    def sample(self, batch: Batch) -> np.ndarray:
-        return choose_batch(self.rule(batch), self.draws(batch), batch)
+    def sample(self, batch: Batch) -> np.ndarray | Negatives:
+        rule = self.rule(batch)
+        if self.is_shared:
+            pool = self.pool(batch)
+            return Negatives(pool.items, rule.weigh(pool, batch), pool.log_q if pool.corrects else None)
+        draws = self.draws(batch)
+        if not isinstance(rule, Selection):
+            return choose_batch(rule, draws, batch)
+        items, weights = rule.select(draws, batch)
+        log_q = self.log_q()
+        return Negatives(items, weights, None if log_q is None else log_q[np.maximum(items, 0)])

@@ -7,7 +7,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from bayesneg.errors import InputError
-from bayesneg.interfaces.loss import Loss
+from bayesneg.interfaces.loss import BPR, BPR_LOSS, Loss
 
 
 @cache
@@ -20,7 +20,7 @@ def losses() -> dict[str, type[Loss]]:
     package = import_module("bayesneg.losses")
     modules = [import_module(f"{package.__name__}.{module.name}") for module in iter_modules(package.__path__)]
     kinds = [kind for module in modules for kind in vars(module).values() if isinstance(kind, type)]
-    return dict(sorted((kind.NAME, kind) for kind in kinds if issubclass(kind, Loss) and kind.NAME))
+    return dict(sorted((kind.NAME, kind) for kind in (BPR, *kinds) if issubclass(kind, Loss) and kind.NAME))
 
 
 def as_loss(loss: Loss | str | None) -> Loss:
@@ -38,7 +38,7 @@ def as_loss(loss: Loss | str | None) -> Loss:
     if isinstance(loss, Loss):
         return loss
     if loss is None:
-        return losses()["bpr"]()
+        return BPR_LOSS
     if isinstance(loss, str) and loss in losses():
         return losses()[loss]()
     known = ", ".join(losses())

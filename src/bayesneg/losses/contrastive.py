@@ -87,6 +87,10 @@ class SoftmaxAtK(BuiltInLoss):
     def threshold_at(self) -> int:
         return self.k
 
+    @property
+    def threshold_every(self) -> int:
+        return self.refresh
+
     def form(self) -> ThresholdedSoftmax:
         softmax = SampledSoftmax(float(self.temperature), 1.0, include_positive=False)
         return ThresholdedSoftmax(softmax, float(self.weight_temperature))

@@ -1,4 +1,4 @@
-"""Losses that are means over the negatives: BPR, pointwise logistic, cosine contrastive."""
+"""Losses that are means over the negatives: pointwise logistic, cosine contrastive."""
 
 from __future__ import annotations
 
@@ -7,25 +7,7 @@ from typing import ClassVar
 
 from bayesneg.checks import number
 from bayesneg.interfaces.loss import BuiltInLoss
-from bayesneg.kernels.reference.losses import CosineHinges, PairwiseLogistic, PointwiseLogistic
-
-
-@dataclass(frozen=True)
-class BPR(BuiltInLoss):
-    """The BPR loss: Σ_k ω_k · softplus(s_k − s_i) / Σ_k ω_k, the mean over the weighted negatives.
-
-    Example:
-        >>> BPR()
-        BPR()
-
-    Reference:
-        S. Rendle et al., "BPR: Bayesian Personalized Ranking from Implicit Feedback", UAI 2009.
-    """
-
-    NAME: ClassVar = "bpr"
-
-    def form(self) -> PairwiseLogistic:
-        return PairwiseLogistic()
+from bayesneg.kernels.reference.losses import CosineHinges, PointwiseLogistic
 
 
 @dataclass(frozen=True)

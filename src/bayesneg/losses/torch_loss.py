@@ -32,6 +32,10 @@ class TorchLoss(Loss):
         if not callable(self.function):
             raise InputError(f"function must be a function of the scores, got {self.function!r}")
 
+    @property
+    def takes_tensors(self) -> bool:
+        return True
+
     def evaluate(self, scores: Scores) -> LossValues:
         """As :meth:`Loss.evaluate`; the scores are arrays or tensors, and so are the results.
 

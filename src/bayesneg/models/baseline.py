@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from bayesneg.data.interactions import Interactions
-from bayesneg.interfaces import Embeddings, NegativeSampler, Sampled, Scorer
+from bayesneg.interfaces import BPR_LOSS, NO_LABELS, Embeddings, Loss, NegativeSampler, Sampled, Scorer
 
 
 class Baseline(ABC):
@@ -77,7 +77,14 @@ class SolvedLearner:
         return self.scorer.embeddings()
 
     def train_epoch(
-        self, sampler: NegativeSampler, *, epoch: int, order: np.ndarray, rng: np.random.Generator
+        self,
+        sampler: NegativeSampler,
+        *,
+        epoch: int,
+        order: np.ndarray,
+        rng: np.random.Generator,
+        loss: Loss = BPR_LOSS,
+        labels: Mapping[str, Interactions] = NO_LABELS,
     ) -> Iterator[Sampled]:
         _ = self.scorer
         return iter(())

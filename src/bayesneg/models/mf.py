@@ -23,10 +23,10 @@ import numpy as np
 from bayesneg.checks import number, one_of, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.interfaces import Batch, NegativeSampler, RuleSampler, Sampled
+from bayesneg.interfaces import BPR_LOSS, NO_LABELS, Batch, Loss, NegativeSampler, RuleSampler, Sampled
 from bayesneg.kernels.reference.choices.base import Draws, Rule
 from bayesneg.models.scorers import EmbeddingScorer
-from bayesneg.models.validate import validate_negatives
+from bayesneg.models.validate import single, validate_negatives
 
 if TYPE_CHECKING:
     from bayesneg.kernels.numba.scoring import Factors, TileLayout
@@ -125,7 +125,14 @@ class MFLearner(EmbeddingScorer):
         return EmbeddingScorer(self.users.copy(), self.items.copy())
 
     def train_epoch(
-        self, sampler: NegativeSampler, *, epoch: int, order: np.ndarray, rng: np.random.Generator
+        self,
+        sampler: NegativeSampler,
+        *,
+        epoch: int,
+        order: np.ndarray,
+        rng: np.random.Generator,
+        loss: Loss = BPR_LOSS,
+        labels: Mapping[str, Interactions] = NO_LABELS,
     ) -> Iterator[Sampled]:
         if isinstance(sampler, RuleSampler):
             size = max(1, min(BLOCK, NUMBERS // sampler.width(self.n_items)))
@@ -193,7 +200,7 @@ class MFLearner(EmbeddingScorer):
         factors = scoring.Factors(self.users, self.items, scoring.no_tiles())
         for batch in batches:
             sampled = _nothing_yet(batch)
-            sampled.negatives[:] = validate_negatives(sampler.sample(batch), batch)
+            sampled.negatives[:] = validate_negatives(single(sampler.sample(batch), sampler), batch)
             sgd.learn_given(
                 batch.users,
                 batch.positives,

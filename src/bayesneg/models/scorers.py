@@ -10,6 +10,17 @@ from bayesneg.interfaces import Embeddings
 from bayesneg.linear.item_models import ItemModel
 
 
+def unit_rows(vectors: np.ndarray) -> np.ndarray:
+    """Embeddings (n, d) divided by their norms, so that inner products are cosines.
+
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.maximum(norms, np.finfo(vectors.dtype).tiny)
+
+
 class EmbeddingScorer:
     """x_ui = w_u · h_i.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesneg.errors import InputError
-from bayesneg.interfaces import NO_NEGATIVE, Batch
+from bayesneg.interfaces import NO_NEGATIVE, Batch, Negatives, NegativeSampler
 
 
 def validate_negatives(negatives: np.ndarray, batch: Batch) -> np.ndarray:
@@ -26,3 +26,51 @@ def validate_negatives(negatives: np.ndarray, batch: Batch) -> np.ndarray:
             "a negative must be an unobserved item"
         )
     return items
+
+
+def single(answer: np.ndarray | Negatives, sampler: NegativeSampler) -> np.ndarray:
+    """The answer of a sampler that declares one negative per pair; an error if it is more than that."""
+    if isinstance(answer, Negatives):
+        raise InputError(
+            f"{type(sampler).__name__}.sample returned Negatives, and gives_weights is False; let the property "
+            "gives_weights of the sampler return True"
+        )
+    return answer
+
+
+def validate_weighted(answer: np.ndarray | Negatives, batch: Batch) -> Negatives:
+    """What a custom sampler returned, with weights; an error unless items, weights and log q can be used.
+
+    Args:
+        answer: One item (B,) for each pair, or :class:`Negatives`.
+        batch: The training pairs.
+
+    Returns:
+        Items (B, K) or (N,), weights (B, K) or (B, N) float32, 0 for training items of the user.
+    """
+    if not isinstance(answer, Negatives):
+        items = validate_negatives(answer, batch)[:, None]
+        return Negatives(items, (items >= 0).astype(np.float32))
+    items, n, n_items = np.asarray(answer.items), len(batch.users), batch.train.n_items
+    if not np.issubdtype(items.dtype, np.integer) or not (items.ndim == 1 or (items.ndim == 2 and len(items) == n)):
+        raise InputError(
+            f"Negatives.items must be item numbers of shape ({n}, K), or (N,) for a shared pool, got {items.dtype} of "
+            f"shape {items.shape}"
+        )
+    least = 0 if answer.is_shared else NO_NEGATIVE
+    if ((items < least) | (items >= n_items)).any():
+        wrong = items[(items < least) | (items >= n_items)].flat[0]
+        raise InputError(f"Negatives.items must be item numbers from 0 to {n_items - 1}, got {wrong}")
+    shape = (n, items.shape[-1])
+    weights = np.ones(shape, dtype=np.float32) if answer.weights is None else np.asarray(answer.weights)
+    if weights.shape != shape:
+        raise InputError(f"Negatives.weights must have the shape {shape}, got {weights.shape}")
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise InputError("Negatives.weights must be finite and at least 0; a weight of 0 leaves a negative out")
+    log_q = None if answer.log_q is None else np.asarray(answer.log_q, dtype=np.float64)
+    if log_q is not None and (log_q.shape != items.shape or not np.isfinite(log_q[items >= 0]).all()):
+        raise InputError(f"Negatives.log_q must be finite numbers of the shape of items, {items.shape}")
+    wide = np.broadcast_to(items, shape)
+    observed = batch.train.contains(np.broadcast_to(batch.users[:, None], shape), np.maximum(wide, 0))
+    counts = (wide >= 0) & ~observed
+    return Negatives(items, np.where(counts, weights, 0).astype(np.float32), log_q, answer.vectors)

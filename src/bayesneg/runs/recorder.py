@@ -11,7 +11,7 @@ import numpy as np
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.evaluation.results import EvaluationReport
-from bayesneg.interfaces import Model, NegativeSampler
+from bayesneg.interfaces import BPR_LOSS, Loss, Model, NegativeSampler
 from bayesneg.models.torch.settings import TorchSettings, require_torch
 from bayesneg.runs import folder as files
 from bayesneg.runs.record import RunRecord, data_facts, describe, settings_text, versions
@@ -90,6 +90,7 @@ def begun_record(
     model: Model,
     split: Split,
     sampler: NegativeSampler | None,
+    loss: Loss,
     *,
     seed: int,
     select: str | None,
@@ -107,6 +108,7 @@ def begun_record(
         spec={
             "model": describe(model),
             "sampler": None if sampler is None else describe(sampler.resolved(split.train)),
+            **({} if sampler is None or loss == BPR_LOSS else {"loss": describe(loss)}),
             "evaluate_every": evaluate_every,
         },
         versions=versions(_gpu(model)),

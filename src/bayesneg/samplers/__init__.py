@@ -3,10 +3,12 @@
 from typing import Any
 
 from bayesneg.interfaces import CandidateDraw, NegativeSampler, Preset, RuleSampler
+from bayesneg.kernels.reference.pools import SharedPool
 from bayesneg.samplers.aobpr import AOBPR
 from bayesneg.samplers.bns import BNS, Posterior
 from bayesneg.samplers.candidates import UniformDraw
 from bayesneg.samplers.dns import DNS
+from bayesneg.samplers.in_batch import InBatch
 from bayesneg.samplers.posterior.refresh import Refresh
 from bayesneg.samplers.schedules import LinearDecay, WarmStart
 from bayesneg.samplers.srns import SRNS
@@ -20,12 +22,14 @@ __all__ = [
     "RNS",
     "SRNS",
     "CandidateDraw",
+    "InBatch",
     "LinearDecay",
     "NegativeSampler",
     "Posterior",
     "Preset",
     "Refresh",
     "RuleSampler",
+    "SharedPool",
     "UniformDraw",
     "WarmStart",
 ]

@@ -12,20 +12,20 @@ formulas; this file says what is drawn and which rule chooses.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from bayesneg.checks import one_of
+from bayesneg.checks import one_of, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.interfaces import Batch, CandidateDraw, Preset, Prior, RuleSampler, Scorer
-from bayesneg.kernels.reference.choices.base import Draws
+from bayesneg.interfaces import Batch, CandidateDraw, Preset
+from bayesneg.kernels.reference.choices.base import Draws, Rule
 from bayesneg.kernels.reference.choices.posterior import LeastRisk, LeastRiskBySummary, MostUnbiased
-from bayesneg.kernels.reference.formulas import ALL, CATALOGUE, UNOBSERVED, LikelihoodForm, Population
+from bayesneg.kernels.reference.formulas import ALL, CATALOGUE, UNOBSERVED, Population
+from bayesneg.kernels.reference.pools import PoolRule, SharedPool, WeightsByList, WeightsByPoolRank
+from bayesneg.kernels.reference.selections import LeastRisks, PosteriorWeights, Selection
 from bayesneg.samplers.candidates import (
     UniformDraw,
     candidate_count,
@@ -34,25 +34,20 @@ from bayesneg.samplers.candidates import (
     no_numbers,
     prepared,
 )
-from bayesneg.samplers.posterior.likelihoods import Likelihood, Paper, as_likelihood
+from bayesneg.samplers.pools import check_shared, uniform_pool
+from bayesneg.samplers.posterior.likelihoods import Likelihood, Paper
 from bayesneg.samplers.posterior.refresh import Refresh, Summaries
-from bayesneg.samplers.posterior.unbias import posterior_unbias
-from bayesneg.samplers.priors.basic import Popularity, PriorLike, as_prior, converted, probabilities_of
-from bayesneg.samplers.schedules import Schedule, as_schedule, weight_at
+from bayesneg.samplers.posterior.sampler import PosteriorSampler, Weighting, check_weighting
+from bayesneg.samplers.priors.basic import Popularity, PriorLike, probabilities_of
+from bayesneg.samplers.schedules import Schedule, weight_at
 
 POPULATIONS = {"unobserved": UNOBSERVED, "catalogue": CATALOGUE, "all": ALL}
 EXACT_ITEMS = 4096  # cdf="auto" is exact up to here, which covers the paper's datasets
-
-
-class PosteriorParts(NamedTuple):
-    """The two parts of the posterior."""
-
-    prior: Prior
-    likelihood: Likelihood
+POOL_ITEMS = 1000  # a shared pool of so many items is ranked in itself
 
 
 @dataclass(frozen=True, kw_only=True)
-class _PosteriorSampler(RuleSampler):
+class _CandidateJudge(PosteriorSampler):
     """What BNS and the posterior criterion share: candidates, a prior and a likelihood."""
 
     candidates: int | Literal["all"] = 5
@@ -64,27 +59,13 @@ class _PosteriorSampler(RuleSampler):
     def __post_init__(self) -> None:
         check_candidates(self.candidates)
         one_of("cdf_over", self.cdf_over, tuple(POPULATIONS))
-        object.__setattr__(self, "prior", as_prior(self.prior))
-        object.__setattr__(self, "likelihood", as_likelihood(self.likelihood))
-        prior, likelihood = self._parts()
+        self.convert_parts()
+        likelihood = self.parts().likelihood
         if likelihood.counts_unobserved_only and self.cdf_over != "unobserved":
             raise InputError(
                 f"the likelihood {type(likelihood).__name__} is estimated over the user's unobserved items; leave "
                 f"cdf_over at 'unobserved', got {self.cdf_over!r}"
             )
-        if prior.uses_scores and likelihood.uses_scores:
-            raise InputError(
-                f"the prior {type(prior).__name__} depends on the scores, which the likelihood "
-                f"{type(likelihood).__name__} would count twice; set likelihood='uninformative'"
-            )
-
-    @abstractmethod
-    def rule(self, batch: Batch) -> LeastRisk | LeastRiskBySummary | MostUnbiased: ...
-
-    def prepare(self, train: Interactions, *, rng: np.random.Generator) -> Self:
-        prior, likelihood = self._parts()
-        prior = prior.fit(train)
-        return replace(self, prior=prior, likelihood=likelihood.fit(train, prior, rng=rng))
 
     def width(self, n_items: int) -> int:
         return 2 * candidate_count(self.candidates, n_items)
@@ -95,52 +76,17 @@ class _PosteriorSampler(RuleSampler):
     def draws(self, batch: Batch) -> Draws:
         size = candidate_count(self.candidates, batch.train.n_items)
         candidates, sizes = drawn_by(self.draw, batch, size)
-        probabilities = probabilities_of(self._parts().prior, batch.users, candidates)
+        probabilities = probabilities_of(self.parts().prior, batch.users, candidates)
         return self.without_held_out(Draws(candidates, sizes, probabilities, no_numbers(len(sizes))), batch)
-
-    def without_held_out(self, draws: Draws, batch: Batch) -> Draws:
-        for part in self._parts():
-            draws = part.without_held_out(draws, batch.positions)
-        return draws
-
-    def end_epoch(self, epoch: int, scorer: Scorer) -> None:
-        for part in self._parts():
-            part.end_epoch(scorer)
-
-    def state_dict(self) -> dict[str, np.ndarray]:
-        states = {name: part.state_dict() for name, part in self._parts()._asdict().items()}
-        return {f"{name}.{key}": value for name, state in states.items() for key, value in state.items()}
-
-    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        for name, part in self._parts()._asdict().items():
-            prefix = f"{name}."
-            part.load_state_dict({key.removeprefix(prefix): state[key] for key in state if key.startswith(prefix)})
-
-    def _parts(self) -> PosteriorParts:
-        """The prior and the likelihood, which were converted at construction."""
-        assert isinstance(self.likelihood, Likelihood)
-        return PosteriorParts(converted(self.prior), self.likelihood)
-
-    def form(self) -> LikelihoodForm:
-        """The step from the counted share to F, as the rule reads it."""
-        return self._parts().likelihood.form()
-
-    def unbias(self, batch: Batch, items: np.ndarray) -> np.ndarray:
-        probabilities = probabilities_of(self._parts().prior, batch.users, items)
-        return posterior_unbias(self.rule(batch), batch, items, probabilities)
 
     @property
     def population(self) -> Population:
         """The items that F counts, as the rule reads it."""
         return POPULATIONS[self.cdf_over]
 
-    @property
-    def uses_test_labels(self) -> bool:
-        return self._parts().prior.uses_test_labels
-
 
 @dataclass(frozen=True, kw_only=True)
-class BNS(_PosteriorSampler):
+class BNS(_CandidateJudge):
     """Bayesian negative sampling: argmin of info·(1 − (1+λ)·unbias) over a few candidates.
 
     info = 1 − σ(x_ui − x_ul) is the informativeness of candidate l, unbias = (1−F)(1−p) / (1−F−p+2Fp) its posterior
@@ -159,12 +105,20 @@ class BNS(_PosteriorSampler):
         weight: Weight λ of the posterior in the sampling risk: a number, a function of the epoch (from 1), or the
             text ``linear/START/RATE/FLOOR`` for max(START − RATE·epoch, FLOOR).
         cdf: Computing the score CDF: ``"exact"`` (counted for every example), ``"refreshed"`` (read off a summary of
-            the user's score list) or ``"auto"`` (exact up to 4,096 items, refreshed above).
+            the user's score list), ``"pool"`` (the rank in a shared pool) or ``"auto"`` (the rank in a shared pool of
+            1,000 candidates or more; otherwise exact up to 4,096 items, refreshed above).
         refresh: Recomputing the summaries of a refreshed score CDF.
+        negatives: Number of negatives for each example, the candidates of least risk; 1 is the paper's BNS.
+        weighting: Weights of the candidates, which are then all negatives: ``"posterior"`` (unbias), ``"risk"`` (the
+            ramp ((1+λ)·unbias − 1)/λ, at least 0) or ``"oracle"`` (0 for the labels of an oracle prior, 1 for the
+            others: an upper bound). ``"none"`` chooses among the candidates.
+        shared: Whether all examples of a batch share one pool of ``candidates`` items, which ``weighting`` weighs.
 
     Example:
         >>> BNS(candidates=10, likelihood="mixture").weight
         5.0
+        >>> BNS(candidates=2048, shared=True, weighting="posterior").is_shared
+        True
 
     Reference:
         B. Liu and B. Wang, "Bayesian Negative Sampling for Recommendation", ICDE 2023.
@@ -181,15 +135,19 @@ class BNS(_PosteriorSampler):
     }
 
     weight: float | str | Schedule = 5.0
-    cdf: Literal["exact", "refreshed", "auto"] = "auto"
+    cdf: Literal["exact", "refreshed", "pool", "auto"] = "auto"
     refresh: Refresh = field(default_factory=Refresh)
+    negatives: int = 1
+    weighting: Weighting = "none"
+    shared: bool = False
     summaries: Summaries | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "weight", as_schedule(self.weight))
+        check_weighting(self, self.weighting, self.weight)
         weight_at(self.weight, 1)
-        one_of("cdf", self.cdf, ("exact", "refreshed", "auto"))
+        one_of("cdf", self.cdf, ("exact", "refreshed", "pool", "auto"))
+        self._check_negatives()
         if not isinstance(self.refresh, Refresh):
             raise InputError(f"refresh must be a Refresh, as in bn.samplers.Refresh(moved=0.1), got {self.refresh!r}")
 
@@ -208,26 +166,67 @@ class BNS(_PosteriorSampler):
         """
         return cls(**{"cdf": "exact", **changes})
 
+    def _check_negatives(self) -> None:
+        whole("negatives", self.negatives)
+        check_shared(self.shared, self.draw)
+        if self.candidates != "all" and self.negatives > self.candidates:
+            raise InputError(f"negatives must be at most candidates ({self.candidates}), got {self.negatives}")
+        if self.weighting != "none" and self.negatives > 1:
+            raise InputError(
+                f"weighting={self.weighting!r} takes all candidates as negatives; leave negatives at 1 and set their "
+                f"number by candidates, got negatives={self.negatives}"
+            )
+        if self.shared and self.weighting == "none":
+            raise InputError(
+                "shared=True weighs a pool: set weighting='posterior' or 'risk', or use RNS(negatives=…, shared=True)"
+            )
+        if self.cdf == "pool" and not self.shared:
+            raise InputError("cdf='pool' is the rank in a shared pool; set shared=True, or cdf='auto'")
+
     def resolved(self, train: Interactions) -> BNS:
         if self.cdf != "auto":
             return self
+        if self.shared and candidate_count(self.candidates, train.n_items) >= min(POOL_ITEMS, train.n_items):
+            return replace(self, cdf="pool")
         return replace(self, cdf="exact" if train.n_items <= EXACT_ITEMS else "refreshed")
 
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> BNS:
         ready = super().prepare(train, rng=rng).resolved(train)
-        if ready.cdf == "exact":
+        if ready.cdf != "refreshed":
             return ready
         return replace(ready, summaries=Summaries(self.refresh, train.n_users, train.n_items))
 
-    def rule(self, batch: Batch) -> LeastRisk | LeastRiskBySummary:
+    def rule(self, batch: Batch) -> Rule | Selection | PoolRule:
+        ramp, weight = self.weighting == "risk", weight_at(self.weight, batch.epoch)
+        if self.cdf == "pool":
+            return WeightsByPoolRank(weight, ramp, self.form(), self.parts().prior.form())
+        rule = self._judging_rule(batch)
+        if self.shared:
+            return WeightsByList(rule, ramp, self.parts().prior.form())
+        if self.weighting != "none":
+            return PosteriorWeights(rule, ramp)
+        return rule if self.negatives == 1 else LeastRisks(rule, self.negatives)
+
+    @property
+    def gives_weights(self) -> bool:
+        return self.negatives > 1 or self.weighting != "none"
+
+    @property
+    def is_shared(self) -> bool:
+        return self.shared
+
+    def pool(self, batch: Batch) -> SharedPool:
+        return uniform_pool(candidate_count(self.candidates, batch.train.n_items), batch)
+
+    def _judging_rule(self, batch: Batch) -> LeastRisk | LeastRiskBySummary:
         weight = weight_at(self.weight, batch.epoch)
-        if self.cdf == "exact":
+        if self.cdf != "refreshed":
             return LeastRisk(weight, self.population, self.form())
         return prepared(self.summaries).up_to_date(batch, weight=weight, over=self.population, likelihood=self.form())
 
 
 @dataclass(frozen=True, kw_only=True)
-class Posterior(_PosteriorSampler):
+class Posterior(_CandidateJudge):
     """The paper's posterior criterion: argmax of unbias = (1−F)(1−p) / (1−F−p+2Fp) over a few candidates.
 
     Args:
@@ -252,4 +251,7 @@ class Posterior(_PosteriorSampler):
     NAMES: ClassVar = {"posterior": Preset("the candidate with the highest posterior probability of a true negative")}
 
     def rule(self, batch: Batch) -> MostUnbiased:
+        return self._judging_rule(batch)
+
+    def _judging_rule(self, batch: Batch) -> MostUnbiased:
         return MostUnbiased(self.population, self.form())

@@ -14,6 +14,7 @@ from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, CandidateDraw, Preset, RuleSampler
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.choices.take import TakeHighest
+from bayesneg.kernels.reference.selections import TakeSeveralHighest
 from bayesneg.samplers.candidates import UniformDraw, candidate_count, check_candidates, drawn_by, no_numbers
 
 
@@ -28,6 +29,7 @@ class DNS(RuleSampler):
         candidates: Number of candidates drawn per example, or ``"all"`` for every unobserved item.
         top: Number of highest-scored candidates among which the negative is drawn uniformly.
         draw: Distribution from which the candidates are drawn, uniform by default.
+        negatives: Number of negatives for each example, drawn without replacement from the ``top``.
 
     Example:
         >>> DNS(candidates=5).top
@@ -43,15 +45,26 @@ class DNS(RuleSampler):
     candidates: int | Literal["all"] = 2
     top: int = 1
     draw: CandidateDraw = field(default_factory=UniformDraw)
+    negatives: int = 1
 
     def __post_init__(self) -> None:
         check_candidates(self.candidates)
         whole("top", self.top)
         if self.candidates != "all" and self.top > self.candidates:
             raise InputError(f"top must be between 1 and candidates ({self.candidates}), got {self.top}")
+        whole("negatives", self.negatives)
+        if self.negatives > self.top:
+            raise InputError(
+                f"negatives must be at most top ({self.top}), among which they are drawn, got {self.negatives}; "
+                f"set top={self.negatives} with it"
+            )
 
-    def rule(self, batch: Batch) -> TakeHighest:
-        return TakeHighest(self.top)
+    def rule(self, batch: Batch) -> TakeHighest | TakeSeveralHighest:
+        return TakeHighest(self.top) if self.negatives == 1 else TakeSeveralHighest(self.top, self.negatives)
+
+    @property
+    def gives_weights(self) -> bool:
+        return self.negatives > 1
 
     def width(self, n_items: int) -> int:
         return candidate_count(self.candidates, n_items)
@@ -61,4 +74,4 @@ class DNS(RuleSampler):
 
     def draws(self, batch: Batch) -> Draws:
         candidates, sizes = drawn_by(self.draw, batch, self.width(batch.train.n_items))
-        return Draws(candidates, sizes, no_numbers(len(sizes)), batch.rng.random((len(sizes), 1)))
+        return Draws(candidates, sizes, no_numbers(len(sizes)), batch.rng.random((len(sizes), self.negatives)))

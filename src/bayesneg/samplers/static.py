@@ -11,12 +11,15 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from bayesneg.checks import number
+from bayesneg.checks import number, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, CandidateDraw, Preset, RuleSampler
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.choices.take import TakeFirst
+from bayesneg.kernels.reference.pools import EqualWeights, SharedPool
+from bayesneg.kernels.reference.selections import TakeAll
 from bayesneg.samplers.candidates import UniformDraw, drawn_by, no_numbers, prepared
+from bayesneg.samplers.pools import check_shared, log_inclusion, uniform_pool
 from bayesneg.seeding import seed_from
 
 
@@ -25,11 +28,14 @@ class RNS(RuleSampler):
     """Random negative sampling: P(j) = 1/|I⁻|, uniform over the user's unobserved items.
 
     Args:
-        draw: Distribution from which the negative is drawn, uniform by default.
+        draw: Distribution from which the negatives are drawn, uniform by default.
+        negatives: Number of negatives for each example, or in the pool that all examples of a batch share.
+        shared: Whether all examples of a batch share one pool of negatives, drawn from the whole catalogue; an item
+            does not count for users who have it in the training data.
 
     Example:
-        >>> RNS()
-        RNS(draw=UniformDraw())
+        >>> RNS(negatives=2048, shared=True).negatives
+        2048
 
     Reference:
         S. Rendle et al., "BPR: Bayesian Personalized Ranking from Implicit Feedback", UAI 2009.
@@ -38,16 +44,38 @@ class RNS(RuleSampler):
     NAMES: ClassVar = {"rns": Preset("uniform over the unobserved items")}
 
     draw: CandidateDraw = field(default_factory=UniformDraw)
+    negatives: int = 1
+    shared: bool = False
 
-    def rule(self, batch: Batch) -> TakeFirst:
-        return TakeFirst()
+    def __post_init__(self) -> None:
+        whole("negatives", self.negatives)
+        check_shared(self.shared, self.draw)
+
+    def rule(self, batch: Batch) -> TakeFirst | TakeAll | EqualWeights:
+        if self.shared:
+            return EqualWeights()
+        return TakeFirst() if self.negatives == 1 else TakeAll()
+
+    @property
+    def gives_weights(self) -> bool:
+        return self.negatives > 1 or self.shared
 
     def width(self, n_items: int) -> int:
-        return 1
+        return self.negatives
+
+    def wanted(self, n_items: int) -> int:
+        return 1 if self.shared else self.negatives
 
     def draws(self, batch: Batch) -> Draws:
-        candidates, sizes = drawn_by(self.draw, batch, 1)
+        candidates, sizes = drawn_by(self.draw, batch, self.negatives)
         return Draws(candidates, sizes, no_numbers(len(sizes)), no_numbers(len(sizes)))
+
+    @property
+    def is_shared(self) -> bool:
+        return self.shared
+
+    def pool(self, batch: Batch) -> SharedPool:
+        return uniform_pool(self.negatives, batch)
 
 
 class PopularityTables(NamedTuple):
@@ -57,6 +85,11 @@ class PopularityTables(NamedTuple):
     row_mass: np.ndarray  # (n + n_users,) over each user's training items, from 0
     n_weighted: int  # items of positive weight
     guide: np.ndarray  # (2^g,) int32, the item at each 2^g-th part of the whole mass
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        """The probability (n_items,) of each item in a draw from the whole catalogue."""
+        return np.diff(self.mass) / self.mass[-1]
 
     @classmethod
     def of(cls, train: Interactions, power: float) -> PopularityTables:
@@ -79,12 +112,18 @@ class PNS(RuleSampler):
     Popularity counts training interactions only. An item without any is never drawn, and a user all of whose
     unobserved items have none is skipped.
 
+    Several negatives of an example, and the items of a pool, are drawn independently; an item that is drawn again does
+    not count in a pool. Losses that take the probabilities of the draw are corrected by them (log q).
+
     Args:
         power: Exponent of the item popularity; 0 is uniform over the items with training interactions.
+        negatives: Number of negatives for each example, or in the pool that all examples of a batch share.
+        shared: Whether all examples of a batch share one pool of negatives; an item does not count for users who have
+            it in the training data.
 
     Example:
-        >>> PNS(power=0.5)
-        PNS(power=0.5)
+        >>> PNS(power=0.5).negatives
+        1
 
     Reference:
         T. Mikolov et al., "Distributed Representations of Words and Phrases and their Compositionality", NIPS 2013.
@@ -93,25 +132,53 @@ class PNS(RuleSampler):
     NAMES: ClassVar = {"pns": Preset("popular items more often")}
 
     power: float = 0.75
+    negatives: int = 1
+    shared: bool = False
     tables: PopularityTables | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         number("power", self.power, least=0)
+        whole("negatives", self.negatives)
 
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> PNS:
         return replace(self, tables=PopularityTables.of(train, self.power))
 
-    def rule(self, batch: Batch) -> TakeFirst:
-        return TakeFirst()
+    def rule(self, batch: Batch) -> TakeFirst | TakeAll | EqualWeights:
+        if self.shared:
+            return EqualWeights()
+        return TakeFirst() if self.negatives == 1 else TakeAll()
+
+    @property
+    def gives_weights(self) -> bool:
+        return self.negatives > 1 or self.shared
 
     def width(self, n_items: int) -> int:
-        return 1
+        return self.negatives
+
+    @property
+    def is_shared(self) -> bool:
+        return self.shared
+
+    def pool(self, batch: Batch) -> SharedPool:
+        p = prepared(self.tables).probabilities
+        items = np.searchsorted(np.cumsum(p), batch.rng.random(self.negatives), side="right")
+        items = np.minimum(items, np.flatnonzero(p)[-1]).astype(np.int32)
+        return SharedPool(items, log_inclusion(p[items], self.negatives))
+
+    def log_q(self) -> np.ndarray | None:
+        with np.errstate(divide="ignore"):
+            return None if self.negatives == 1 else np.log(prepared(self.tables).probabilities)
 
     def draws(self, batch: Batch) -> Draws:
         from bayesneg.kernels.numba import draws
 
         tables = prepared(self.tables)
-        candidates, sizes = draws.weighted_items(
-            batch.users, batch.train.observed, *tables, seed_from(batch.rng), threads=batch.threads
-        )
+        drawn = [
+            draws.weighted_items(
+                batch.users, batch.train.observed, *tables, seed_from(batch.rng), threads=batch.threads
+            )
+            for _ in range(self.negatives)
+        ]
+        candidates = drawn[0][0] if self.negatives == 1 else np.concatenate([items for items, _ in drawn], axis=1)
+        sizes = drawn[0][1] * np.int32(self.negatives)  # a user has items to draw, or has none
         return Draws(candidates, sizes, no_numbers(len(sizes)), no_numbers(len(sizes)))

@@ -10,26 +10,44 @@ from typing import Final
 
 import numpy as np
 
-from bayesneg.interfaces import NO_NEGATIVE, Model, NegativeSampler
+from bayesneg.errors import InputError
+from bayesneg.interfaces import NO_NEGATIVE, Model, Negatives, NegativeSampler, RuleSampler, weighted_pairs
 from bayesneg.models.mf import MF
 from bayesneg.models.torch.lightgcn import TorchMF
+from bayesneg.models.validate import validate_weighted
 from bayesneg.seeding import stream
 from bayesneg.testing.worlds import World, global_random_state, name_of, parts_of, require, run_fit
 
 
 def answers_one_item_per_pair(sampler: NegativeSampler, worlds: list[World]) -> None:
     batch, name = worlds[0].batch(), name_of(sampler)
-    negatives = bound(sampler, worlds[0]).sample(batch)
-    require(isinstance(negatives, np.ndarray), f"{name}.sample must return a NumPy array, got {type(negatives)}")
+    answer = bound(sampler, worlds[0]).sample(batch)
     require(
-        negatives.shape == batch.users.shape,
-        f"{name}.sample returned shape {negatives.shape} for {len(batch.users)} pairs; return one item per pair, shape "
-        f"{batch.users.shape}",
+        isinstance(answer, np.ndarray | Negatives),
+        f"{name}.sample must return a NumPy array, or Negatives, got {type(answer)}",
     )
     require(
-        np.issubdtype(negatives.dtype, np.integer),
-        f"{name}.sample returned {negatives.dtype}; return item numbers of an integer type",
+        isinstance(answer, Negatives) == sampler.gives_weights,
+        f"{name}.sample returned {type(answer).__name__}, and gives_weights is {sampler.gives_weights}; return a NumPy "
+        "array of one item per pair, or Negatives and let gives_weights return True",
     )
+    if isinstance(answer, Negatives):
+        try:
+            validate_weighted(answer, batch)
+        except InputError as error:
+            require(False, f"{name}.sample: {error}")
+        negatives = weighted_pairs(answer, len(batch.users))[0]
+    else:
+        negatives = np.asarray(answer)
+        require(
+            negatives.shape == batch.users.shape,
+            f"{name}.sample returned shape {negatives.shape} for {len(batch.users)} pairs; return one item per pair, "
+            f"shape {batch.users.shape}",
+        )
+        require(
+            np.issubdtype(negatives.dtype, np.integer),
+            f"{name}.sample returned {negatives.dtype}; return item numbers of an integer type",
+        )
     wrong = negatives[((negatives < 0) & (negatives != NO_NEGATIVE)) | (negatives >= batch.train.n_items)]
     require(
         not len(wrong),
@@ -47,9 +65,9 @@ def never_returns_a_training_item(sampler: NegativeSampler, worlds: list[World])
         prepared = bound(sampler, world)
         for epoch in (1, 2, 3):
             batch = world.batch(epoch=epoch)
-            negatives = prepared.sample(batch)
-            picked = negatives != NO_NEGATIVE
-            wrong = world.train.contains(batch.users[picked], negatives[picked])
+            negatives, weights = weighted_pairs(prepared.sample(batch), len(batch.users))
+            users = np.broadcast_to(batch.users[:, None], negatives.shape)
+            wrong = world.train.contains(users[weights > 0], negatives[weights > 0])
             require(
                 not wrong.any(),
                 f"{name_of(sampler)}.sample returned {wrong.sum()} training items in epoch {epoch}; exclude "
@@ -59,9 +77,10 @@ def never_returns_a_training_item(sampler: NegativeSampler, worlds: list[World])
 
 
 def is_deterministic_by_seed(sampler: NegativeSampler, worlds: list[World]) -> None:
-    one, two = (bound(sampler, worlds[0]).sample(worlds[0].batch()) for _ in range(2))
+    batches = [worlds[0].batch() for _ in range(2)]
+    one, two = (weighted_pairs(bound(sampler, worlds[0]).sample(batch), len(batch.users)) for batch in batches)
     require(
-        np.array_equal(one, two),
+        all(map(np.array_equal, one, two)),
         f"{name_of(sampler)} gave other negatives for the same seed; draw from batch.rng and the rng of prepare only",
     )
 
@@ -82,12 +101,13 @@ def leaves_everything_else_untouched(sampler: NegativeSampler, worlds: list[Worl
 
 def shares_no_state_between_fits(sampler: NegativeSampler, worlds: list[World]) -> None:
     world = worlds[0]
-    fresh = bound(sampler, world).sample(world.batch(2))
+    n = len(world.train)
+    fresh = weighted_pairs(bound(sampler, world).sample(world.batch(2)), n)
     used = bound(sampler, world)
     used.sample(world.batch(1))
     used.end_epoch(1, world.scorer)
     require(
-        np.array_equal(fresh, bound(sampler, world).sample(world.batch(2))),
+        all(map(np.array_equal, fresh, weighted_pairs(bound(sampler, world).sample(world.batch(2)), n))),
         f"{name_of(sampler)} remembers a fit in the next one; put state into the object that prepare returns, not into "
         "self",
     )
@@ -103,9 +123,13 @@ def restores_its_state(sampler: NegativeSampler, worlds: list[World]) -> None:
     require(not wrong, f"{name}.state_dict must map names to NumPy arrays; {wrong[:1]} is something else")
     resumed = bound(sampler, world, seed=9)
     resumed.load_state_dict({key: value.copy() for key, value in state.items()})
-    one, two = (each.sample(world.batch(2, epoch=2)) for each in (begun, resumed))
+    batches = [world.batch(2, epoch=2) for _ in range(2)]
+    one, two = (
+        weighted_pairs(each.sample(batch), len(batch.users))
+        for each, batch in zip((begun, resumed), batches, strict=True)
+    )
     require(
-        np.array_equal(one, two),
+        all(map(np.array_equal, one, two)),
         f"{name} samples differently after a checkpoint; return all state from state_dict and restore it in "
         "load_state_dict",
     )
@@ -131,7 +155,8 @@ def gives_probabilities_of_true_negatives(sampler: NegativeSampler, worlds: list
 
 def works_in_fit(sampler: NegativeSampler, worlds: list[World]) -> None:
     parts = parts_of(worlds[-1].train)
-    models: list[Model] = [MF(dim=4)]
+    shared = isinstance(sampler, RuleSampler) and sampler.is_shared
+    models: list[Model] = [] if shared else [MF(dim=4)]  # a batch shares a pool, and MF has no batches
     if find_spec("torch") is not None:
         models.append(TorchMF(dim=4, device="cpu"))
     for model in models:

@@ -24,6 +24,7 @@ class SharedPool(NamedTuple):
 
     items: Any  # (N,)
     log_q: Any = None  # (N,) log-probabilities that an item is in the pool, up to a constant; None where all are equal
+    corrects: bool = True  # whether a loss is corrected by log_q; F always is
 
 
 # ----------------------------------------------------------------------------------------------- the prior of a pool

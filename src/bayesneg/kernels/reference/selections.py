@@ -6,7 +6,7 @@ has fewer unobserved items) is item −1 with weight 0.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -25,6 +25,7 @@ class Several(NamedTuple):
     weights: np.ndarray  # (B, K) float64, 0 where there is none
 
 
+@runtime_checkable
 class Selection(Protocol):
     """How several negatives are selected from draws and scores; every implementation is a ``NamedTuple``."""
 

@@ -84,7 +84,7 @@ class TorchPrior:
         self.parts: tuple[Tensor, ...] = ()
         self.longest = 0
         if not isinstance(form, Computed):
-            self.parts = tuple(torch.as_tensor(part, device=device) for part in form)
+            self.parts = tuple(torch.tensor(part, device=device) for part in form)
         if isinstance(form, SparseRows):
             self.longest = int((form.indptr[1:] - form.indptr[:-1]).max())
 

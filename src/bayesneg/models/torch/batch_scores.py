@@ -8,9 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from bayesneg.errors import InputError
+from bayesneg.interfaces import Negatives
+from bayesneg.kernels.reference.formulas import SHORTEST
 from bayesneg.kernels.torch.gradients import bpr_gradients, fused_for, penalty_gradients
+from bayesneg.kernels.torch.pair_scores import pair_scores
 
 NUMBERS = 1 << 26  # of gathered embeddings held at once
+NO_GRADIENT = "the model's vectors do not depend on its parameters; return them without detach()"
 
 
 def _plain(given: Tensor) -> Tensor:
@@ -27,6 +31,7 @@ class EmbeddingScores:
         which: The users (B,) of the batch.
         ensemble_size: Number of models concatenated in the embeddings.
         first_layer: The first-layer embeddings of users and items, where the penalty is on them.
+        cosine: Whether scores are cosines and not inner products.
     """
 
     def __init__(
@@ -37,15 +42,30 @@ class EmbeddingScores:
         *,
         ensemble_size: int = 1,
         first_layer: tuple[Tensor, Tensor] | None = None,
+        cosine: bool = False,
     ) -> None:
         self.given, self.ensemble_size, self.first_layer = (users, items), ensemble_size, first_layer
-        self.users, self.items = _plain(users), _plain(items)  # (n_users, d), (n_items, d)
         self.which = which  # (B,)
+        self.cosine = cosine
+
+    @cached_property
+    def users(self) -> Tensor:
+        """The embeddings (n_users, d) of all users, without gradients."""
+        return self._unit(_plain(self.given[0]))
+
+    @cached_property
+    def items(self) -> Tensor:
+        """The embeddings (n_items, d) of all items, without gradients."""
+        return self._unit(_plain(self.given[1]))
 
     @cached_property
     def batch_users(self) -> Tensor:
-        """The embeddings (B, d) of the batch's users."""
-        return self.users.index_select(0, self.which)
+        """The embeddings (B, d) of the batch's users, without gradients."""
+        return self._unit(_plain(self.given[0]).index_select(0, self.which))
+
+    def _unit(self, vectors: Tensor) -> Tensor:
+        """Of norm 1 where scores are cosines."""
+        return nn.functional.normalize(vectors, dim=-1) if self.cosine else vectors
 
     def of(self, items: Tensor) -> Tensor:
         at_once = max(1, NUMBERS // (items.shape[1] * self.items.shape[1]))  # examples
@@ -63,6 +83,10 @@ class EmbeddingScores:
 
     def rows(self, part: slice) -> Tensor:
         return self.batch_users[part] @ self.items.T
+
+    def of_pool(self, pool: Tensor) -> Tensor:
+        """Scores (B, N) of a pool (N,) of items that the batch shares."""
+        return self.batch_users @ self._unit(_plain(self.given[1]).index_select(0, pool)).T
 
     def user_vectors(self) -> Tensor:
         return self.batch_users
@@ -90,13 +114,45 @@ class EmbeddingScores:
             *found, infos = fused.bpr_gradients(self.users, self.items, *batch, on_scores)
         learnt = [pair for pair in zip(self.given, found, strict=True) if pair[0].requires_grad]
         if not learnt:
-            raise InputError("the model's vectors do not depend on its parameters; return them without detach()")
+            raise InputError(NO_GRADIENT)
         if self.first_layer is not None and strength:
             learnt += zip(self.first_layer, penalty_gradients(*self.first_layer, *batch, strength), strict=True)
         torch.autograd.backward(
             [given for given, _ in learnt], [gradient.to(given.dtype) for given, gradient in learnt]
         )
         return infos
+
+    def with_gradients(self, positives: Tensor, negatives: Negatives) -> tuple[Tensor, Tensor]:
+        """The scores of the positives (B,) and of the negatives (B, K), as parts of the graph."""
+        users, items = self.given
+        if not (users.requires_grad or items.requires_grad):
+            raise InputError(NO_GRADIENT)
+        w = self._unit(users.index_select(0, self.which).float())
+        x_positive = (w * self._unit(items.index_select(0, positives).float())).sum(dim=1)
+        if negatives.vectors is not None:
+            return x_positive, torch.einsum("bd,bkd->bk", w, self._unit(negatives.vectors.float()))
+        if negatives.is_shared:
+            return x_positive, w @ self._unit(items.index_select(0, negatives.items).float()).T
+        x = pair_scores(w, items, negatives.items)
+        if self.cosine:
+            x = x / items.float().norm(dim=1).clamp(min=SHORTEST)[negatives.items]
+        return x_positive, x
+
+    def penalty(self, positives: Tensor, negatives: Negatives, shares: Tensor, strength: float) -> Tensor:
+        """½ · strength · Σ_b (share_b · (|w_u|² + |h_i|²) + Σ_k share_bk · |h_k|²), of the first layer where given.
+
+        Args:
+            positives: The positives (B,).
+            negatives: The negatives.
+            shares: The share (B, K) of each negative in the loss of the batch.
+            strength: The weight of the penalty.
+        """
+        users, items = self.given if self.first_layer is None else self.first_layer
+        of_users, of_items = (vectors.float().square().sum(dim=1) for vectors in (users, items))
+        examples = shares.sum(dim=1)
+        which = negatives.items.expand_as(shares).clamp(min=0)
+        total = (examples * (of_users[self.which] + of_items[positives])).sum() + (shares * of_items[which]).sum()
+        return 0.5 * strength * total
 
 
 class DirectScores:
@@ -113,6 +169,22 @@ class DirectScores:
 
     def rows(self, part: slice) -> Tensor:
         return self.scores[part].clone()
+
+    def of_pool(self, pool: Tensor) -> Tensor:
+        return self.scores.index_select(1, pool)
+
+    def with_gradients(self, positives: Tensor, negatives: Negatives) -> tuple[Tensor, Tensor]:
+        """As :meth:`EmbeddingScores.with_gradients`."""
+        if not self.given.requires_grad:
+            raise InputError("the model's scores do not depend on its parameters; return them without detach()")
+        if negatives.vectors is not None:
+            raise InputError("this model gives scores and no vectors; a sampler of synthetic negatives needs vectors")
+        given = self.given.float()
+        found = given.index_select(1, negatives.items) if negatives.is_shared else given.gather(1, negatives.items)
+        return given.gather(1, positives[:, None])[:, 0], found
+
+    def penalty(self, positives: Tensor, negatives: Negatives, shares: Tensor, strength: float) -> Tensor:
+        raise InputError("this model gives scores and no vectors; use penalty='weight_decay'")
 
     def user_vectors(self) -> Tensor:
         raise InputError(

@@ -18,17 +18,29 @@ from torch import Tensor, nn
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.interfaces import Batch, Embeddings, NegativeSampler, RuleSampler, Sampled
+from bayesneg.interfaces import (
+    BPR_LOSS,
+    NO_LABELS,
+    Batch,
+    Embeddings,
+    Loss,
+    Measured,
+    NegativeSampler,
+    RuleSampler,
+    Sampled,
+)
 from bayesneg.kernels.reference.choices.base import Draws, Rule
+from bayesneg.kernels.reference.losses import PairwiseLogistic
 from bayesneg.kernels.torch.choices.base import torch_choice
 from bayesneg.kernels.torch.score_lists import TrainingRows
-from bayesneg.models.scorers import EmbeddingScorer
+from bayesneg.models.scorers import EmbeddingScorer, unit_rows
 from bayesneg.models.torch.device import memory_named
 from bayesneg.models.torch.settings import TorchSettings
 from bayesneg.models.torch.steps import CompiledSteps, Packed, TorchSteps, largest_batch, pack
 from bayesneg.models.torch.summaries import TorchSummaries
 from bayesneg.models.torch.trainable import Trainable
-from bayesneg.models.validate import validate_negatives
+from bayesneg.models.torch.weighted import WeightedSteps, check_batch, rows_on, thresholds_of
+from bayesneg.models.validate import single, validate_negatives
 
 EXAMPLES = 1 << 15  # per block at most, unless a batch has more
 NUMBERS = 1 << 18  # drawn numbers per block at most
@@ -58,6 +70,7 @@ class TorchLearner:
         self._compiled_steps: CompiledSteps | None = None
         self._torch_steps: TorchSteps | None = None
         self._summaries: TorchSummaries | None = None
+        self._weighted: WeightedSteps | None = None
         self._seen: EmbeddingScorer | None = None  # the current embeddings on the host, copied when asked for
 
     # ---------------------------------------------------------------------------------------------------- as a scorer
@@ -113,14 +126,69 @@ class TorchLearner:
             with self.trainable.evaluating():
                 given = [vectors.detach() for vectors in self.trainable.embeddings()]  # they may be the parameters
             self._seen = EmbeddingScorer(*(vectors.float().cpu().contiguous().numpy() for vectors in given))
+        if self.settings.similarity == "cosine":
+            return EmbeddingScorer(*(unit_rows(vectors) for vectors in self._seen.embeddings()))
         return self._seen
 
     # ------------------------------------------------------------------------------------------------------- training
 
     def train_epoch(
-        self, sampler: NegativeSampler, *, epoch: int, order: np.ndarray, rng: np.random.Generator
-    ) -> Iterator[Sampled]:
+        self,
+        sampler: NegativeSampler,
+        *,
+        epoch: int,
+        order: np.ndarray,
+        rng: np.random.Generator,
+        loss: Loss = BPR_LOSS,
+        labels: Mapping[str, Interactions] = NO_LABELS,
+    ) -> Iterator[Sampled | Measured]:
         self.trainable.set_learning_rate(self.settings.rate_at(epoch))
+        if self._learns_one(sampler, loss):
+            return self._train_on_one(sampler, epoch, order, rng)
+        return self._train_weighted(sampler, epoch, order, rng, loss, labels)
+
+    def _learns_one(self, sampler: NegativeSampler, loss: Loss) -> bool:
+        """Whether each example has one negative and the BPR loss, for which there are special kernels."""
+        plain = type(loss.form()) is PairwiseLogistic and self.settings.similarity == "inner"
+        if not isinstance(sampler, RuleSampler):
+            return plain and not sampler.gives_weights
+        return plain and not sampler.is_shared and not sampler.gives_weights
+
+    def _train_weighted(
+        self,
+        sampler: NegativeSampler,
+        epoch: int,
+        order: np.ndarray,
+        rng: np.random.Generator,
+        loss: Loss,
+        labels: Mapping[str, Interactions],
+    ) -> Iterator[Measured]:
+        size = self.settings.batch_size
+        check_batch(sampler, size)
+        with memory_named(self.device, self.settings):
+            if self._weighted is None:
+                self._weighted = WeightedSteps(self.trainable, self._rows, loss, labels)
+            self._refresh_thresholds(self._weighted, loss, epoch)
+            for part in self._weighted.run(sampler, self._blocks(order, size, epoch, rng)):
+                self._seen = None
+                yield part
+
+    def _refresh_thresholds(self, steps: WeightedSteps, loss: Loss, epoch: int) -> None:
+        """The users' K-th highest scores, where the loss asks for them; recomputed every few epochs."""
+        rank = loss.threshold_at
+        if rank is None or (steps.thresholds is not None and (epoch - 1) % loss.threshold_every):
+            return
+        with self.trainable.evaluating():
+            at_once = max(1, self.settings.chunk // self.n_items)
+
+            def lists(users: Tensor) -> Tensor:
+                return self.trainable.forward(users.to(self.device)).chunk(0, self.n_items)
+
+            steps.thresholds = thresholds_of(lists, self.n_users, rank, at_once=at_once)
+
+    def _train_on_one(
+        self, sampler: NegativeSampler, epoch: int, order: np.ndarray, rng: np.random.Generator
+    ) -> Iterator[Sampled]:
         size = self.settings.batch_size
         if isinstance(sampler, RuleSampler):
             size *= max(1, min(EXAMPLES, NUMBERS // sampler.width(self.n_items)) // size)
@@ -145,7 +213,7 @@ class TorchLearner:
 
     def _sampled_by(self, sampler: NegativeSampler, batch: Batch) -> Sampled:
         """One batch with the negatives of a custom sampler."""
-        negatives = validate_negatives(sampler.sample(batch), batch).astype(np.int32)
+        negatives = validate_negatives(single(sampler.sample(batch), sampler), batch).astype(np.int32)
         users, positives, chosen = (
             torch.from_numpy(array.astype(np.int64)).to(self.device)
             for array in (batch.users, batch.positives, negatives)
@@ -216,9 +284,7 @@ class TorchLearner:
 
     @cached_property
     def _rows(self) -> TrainingRows:
-        indptr, items = torch.from_numpy(self.train.indptr.copy()), torch.from_numpy(self.train.indices.copy())
-        longest = int(self.train.counts.max(initial=0))
-        return TrainingRows(indptr.to(self.device), items.to(self.device), self.train.n_items, longest)
+        return rows_on(self.train, self.device)
 
     # ---------------------------------------------------------------------------------------------------------- state
 
@@ -233,4 +299,9 @@ class TorchLearner:
         return self.trainable.is_finite()
 
     def frozen(self) -> EmbeddingScorer | TorchLearner:
-        return self if self.scores else EmbeddingScorer(*(vectors.copy() for vectors in self.embeddings()))
+        if self.scores:
+            return self
+        self._vectors()
+        assert self._seen is not None
+        make = unit_rows if self.settings.ranks_by_cosine else np.copy
+        return EmbeddingScorer(*(make(vectors) for vectors in self._seen.embeddings()))

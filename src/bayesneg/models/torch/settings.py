@@ -19,7 +19,7 @@ def require_torch(what: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class TorchSettings:
-    """How a torch model is trained: mini-batches, the BPR loss averaged over the batch, Adam.
+    """How a torch model is trained: mini-batches, the loss averaged over the batch, Adam.
 
     Args:
         learning_rate: The step size of Adam.
@@ -35,6 +35,8 @@ class TorchSettings:
         shuffle: ``"epoch"`` draws a new order of the training pairs for each epoch; ``"once"`` keeps one order.
         device: Where the model trains: ``"cuda"``, ``"cpu"``, or ``"auto"``, a GPU where there is one.
         chunk: The number of scores held at once where a sampler looks at the whole catalogue.
+        similarity: What a score is in training: the ``"inner"`` product of embeddings, or their ``"cosine"``.
+        ranking: What items are ranked by after training: the ``"same"`` score, ``"inner"`` or ``"cosine"``.
     """
 
     learning_rate: float = 0.01
@@ -47,6 +49,8 @@ class TorchSettings:
     shuffle: Literal["once", "epoch"] = "epoch"
     device: Literal["auto", "cpu", "cuda"] = "auto"
     chunk: int = 1 << 24
+    similarity: Literal["inner", "cosine"] = "inner"
+    ranking: Literal["same", "inner", "cosine"] = "same"
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "decay_every", "chunk"):
@@ -57,11 +61,18 @@ class TorchSettings:
         one_of("penalty", self.penalty, ("weight_decay", "batch", "first_layer"))
         one_of("shuffle", self.shuffle, ("once", "epoch"))
         one_of("device", self.device, ("auto", "cpu", "cuda"))
+        one_of("similarity", self.similarity, ("inner", "cosine"))
+        one_of("ranking", self.ranking, ("same", "inner", "cosine"))
 
     @property
     def strength(self) -> float:
         """The weight of the L2 penalty in the loss, after scaling."""
         return self.regularization * (REFERENCE_BATCH / self.batch_size if self.scale_regularization else 1.0)
+
+    @property
+    def ranks_by_cosine(self) -> bool:
+        """Whether items are ranked by cosines after training."""
+        return (self.similarity if self.ranking == "same" else self.ranking) == "cosine"
 
     def rate_at(self, epoch: int) -> float:
         """The learning rate of an epoch, counted from 1."""

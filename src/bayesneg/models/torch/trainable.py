@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from bayesneg.errors import InputError
+from bayesneg.interfaces import Loss, Negatives
+from bayesneg.kernels.reference.losses import LossValues, Scores
 from bayesneg.models.torch.adam import Adam
 from bayesneg.models.torch.batch_scores import DirectScores, EmbeddingScores
 from bayesneg.models.torch.device import memory_named, pick_device
 from bayesneg.models.torch.graph import SmoothedEmbeddings
+from bayesneg.models.torch.loss_values import evaluate_loss
 from bayesneg.models.torch.settings import TorchSettings
 
 
@@ -56,7 +60,11 @@ class Trainable:
         """The scores for ``users`` (B,), with gradients."""
         if not self.gives_scores:
             return EmbeddingScores(
-                *self.embeddings(), users, ensemble_size=self.ensemble_size, first_layer=self._penalized()
+                *self.embeddings(),
+                users,
+                ensemble_size=self.ensemble_size,
+                first_layer=self._penalized(),
+                cosine=self.settings.similarity == "cosine",
             )
         give_scores = getattr(self.module, "scores", None)  # a method, or a submodule, of the user's module
         if not callable(give_scores):
@@ -83,6 +91,38 @@ class Trainable:
         infos = scores.backward(positives, negatives, strength)
         self.optimizer.step()
         return infos
+
+    def learn(
+        self, scores: EmbeddingScores | DirectScores, positives: Tensor, negatives: Negatives, loss: Loss, **more: Any
+    ) -> tuple[Scores, LossValues]:
+        """One step of Adam on the mean loss of the examples with a negative that counts.
+
+        Args:
+            scores: The scores of the batch.
+            positives: The positives (B,).
+            negatives: The negatives, with weights.
+            loss: The loss.
+            **more: Further fields of :class:`~bayesneg.kernels.reference.losses.Scores`.
+
+        Returns:
+            The scores before the step, and the loss with its derivatives, of each example.
+        """
+        x_positive, x = scores.with_gradients(positives, negatives)
+        given = Scores(x_positive.detach(), x.detach(), negatives.weights, negatives.log_q, **more)
+        values = evaluate_loss(loss, given)
+        counted = (given.weights > 0).any(dim=1).float()
+        share = counted / counted.sum().clamp(min=1)
+        slopes = [values.by_positive * share, values.by_negatives * share[:, None]]
+        outputs = [x_positive, x]
+        strength = 0.0 if self.settings.penalty == "weight_decay" else self.settings.strength
+        if strength:
+            shares = share[:, None] * given.weights / given.weights.sum(dim=1, keepdim=True).clamp(min=1e-30)
+            outputs.append(scores.penalty(positives, negatives, shares, strength))
+            slopes.append(torch.ones_like(outputs[-1]))
+        self.optimizer.zero_grad(set_to_none=True)
+        torch.autograd.backward(outputs, slopes)
+        self.optimizer.step()
+        return given, values
 
     def set_learning_rate(self, rate: float) -> None:
         for group in self.optimizer.param_groups:

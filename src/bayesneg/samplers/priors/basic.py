@@ -11,6 +11,7 @@ import numpy as np
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Prior
+from bayesneg.kernels.reference.pools import PerItem, SparseRows
 
 PriorFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
 PriorLike = Prior | PriorFunction | str
@@ -40,6 +41,9 @@ class Item(Prior):
         found = self.probabilities.take(items)
         shape = np.broadcast_shapes(np.shape(users), found.shape)
         return found if found.shape == shape else np.broadcast_to(found, shape)
+
+    def form(self) -> PerItem:
+        return PerItem(self.probabilities)
 
     def fit(self, train: Interactions) -> Item:
         if len(self.probabilities) != train.n_items:
@@ -178,6 +182,11 @@ class Oracle(Prior):
         pairs = users.ravel().astype(np.int64), items.ravel().astype(np.int64)
         found = contains(self.labels.indptr, self.labels.indices, *pairs)
         return np.where(found.reshape(items.shape), self.positive, self.negative)
+
+    def form(self) -> SparseRows:
+        labels = self.labels
+        base, values = np.full(labels.n_users, self.negative), np.full(len(labels), self.positive)
+        return SparseRows(base, labels.indptr, labels.indices, values)
 
     @property
     def uses_test_labels(self) -> bool:

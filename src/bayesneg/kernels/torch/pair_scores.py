@@ -1,0 +1,53 @@
+"""Scores of K items for each of B examples, so that (B, K, d) embeddings are never held at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+NUMBERS = 1 << 24  # of gathered embeddings held at once
+
+
+class _PairScores(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, users: Tensor, table: Tensor, items: Tensor) -> Tensor:
+        ctx.save_for_backward(users, table, items)
+        found = torch.empty(items.shape, dtype=users.dtype, device=users.device)
+        for part in _parts(items, users.shape[1]):
+            found[part] = torch.einsum("bd,bkd->bk", users[part], table[items[part]].to(users.dtype))
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
+        users, table, items = ctx.saved_tensors
+        (by_score,) = gradients
+        by_users, by_table = torch.zeros_like(users), torch.zeros_like(table)
+        for part in _parts(items, users.shape[1]):
+            slopes = by_score[part].to(users.dtype)
+            by_users[part] = torch.einsum("bk,bkd->bd", slopes, table[items[part]].to(users.dtype))
+            outer = slopes[:, :, None] * users[part][:, None, :]
+            by_table.index_add_(0, items[part].reshape(-1), outer.flatten(0, 1).to(table.dtype))
+        return by_users, by_table, None
+
+
+def pair_scores(users: Tensor, table: Tensor, items: Tensor) -> Tensor:
+    """x_bk = w_b · h_k, differentiable by both embeddings.
+
+    Args:
+        users: The users' embeddings (B, d).
+        table: The embeddings (n_items, d) of all items.
+        items: The items (B, K) of each example.
+
+    Returns:
+        The scores (B, K).
+    """
+    found: Tensor = _PairScores.apply(users, table, items)  # type: ignore[no-untyped-call]
+    return found
+
+
+def _parts(items: Tensor, dim: int) -> list[slice]:
+    """Examples in parts whose embeddings are at most ``NUMBERS`` numbers."""
+    at_once = max(1, NUMBERS // max(1, items.shape[1] * dim))
+    return [slice(first, first + at_once) for first in range(0, len(items), at_once)]
