@@ -1,15 +1,17 @@
 # make demo   RNS, DNS, BNS, BNS with a learned prior and EASE on the built-in synthetic dataset, and an HTML report
 # make test   lint, format check, types, tests
+# make test-integrations  tests/integrations, in an environment of their own (.venv-integrations)
 # make bench  the benchmarks behind docs/speed.md, audit-kuairec.md and beyond.md (BAYESNEG_DATA names the data; some
 #             hours on two cores; each module also runs alone); docs/reproduction.md: bayesneg reproduce
 # make coverage  the tests, and the share of src/ that they execute (compiled and GPU code is not counted)
 # make format rewrite the sources in the project's style
 PYTHON ?= python3
 VENV := .venv
+VENV_INTEGRATIONS := .venv-integrations
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test coverage bench format clean
+.PHONY: demo test test-integrations coverage bench format clean
 .DEFAULT_GOAL := demo
 
 # a learning rate of 0.05 is better than 0.1 on validation data, and 0.01 needs more epochs than fit into a minute
@@ -22,6 +24,10 @@ test: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2 --dist worksteal
+
+test-integrations: $(VENV_INTEGRATIONS)/.installed
+	$(VENV_INTEGRATIONS)/bin/python -c 'import datasets, pykeen, sentence_transformers, torch_geometric'
+	$(VENV_INTEGRATIONS)/bin/pytest tests/integrations
 
 coverage: $(VENV)/.installed-dev
 	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
@@ -40,7 +46,7 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build
+	rm -rf $(VENV) $(VENV_INTEGRATIONS) .mypy_cache .ruff_cache .pytest_cache build
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -58,4 +64,11 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 
 $(VENV)/.installed-%: $(VENV)/.installed
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[$*]'
+	@touch $@
+
+# libraries that the integrations are for: large, and none of the other tests needs them
+$(VENV_INTEGRATIONS)/.installed: pyproject.toml constraints.txt constraints-integrations.txt
+	$(PYTHON) -m venv $(VENV_INTEGRATIONS)
+	$(VENV_INTEGRATIONS)/bin/pip install --quiet -c constraints.txt -c constraints-integrations.txt \
+	  -e '.[integrations]' pytest
 	@touch $@

@@ -1,0 +1,1 @@
+"""What the integrations are worth, in generated worlds where the false negatives are known; needs their extra."""
