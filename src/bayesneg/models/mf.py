@@ -1,7 +1,8 @@
-"""Matrix factorization with the BPR loss, one pair at a time.
+"""Matrix factorization, one pair at a time.
 
 S. Rendle et al., "BPR: Bayesian Personalized Ranking from Implicit Feedback", UAI 2009; settings of B. Liu and B. Wang,
-ICDE 2023. The score is x_ui = w_u · h_i; a pair (u, i) with its negative j is one step on ln σ(x_ui − x_uj).
+ICDE 2023. The score is x_ui = w_u · h_i; a pair (u, i) with its negative j is one step on ln σ(x_ui − x_uj). Several
+negatives, other losses and the cosine as score are in ``mf_several``.
 
 In an ensemble the embeddings of its models are concatenated and the score is the mean of their scores. Each model has
 a separate gradient on the same pair, and the negative is chosen by the mean (AOBPR by factor: by a factor of one
@@ -15,7 +16,6 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -23,9 +23,11 @@ import numpy as np
 from bayesneg.checks import number, one_of, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.interfaces import BPR_LOSS, NO_LABELS, Batch, Loss, NegativeSampler, RuleSampler, Sampled
+from bayesneg.interfaces import BPR_LOSS, NO_LABELS, Batch, Embeddings, Loss, NegativeSampler, RuleSampler, Sampled
 from bayesneg.kernels.reference.choices.base import Draws, Rule
-from bayesneg.models.scorers import EmbeddingScorer
+from bayesneg.kernels.reference.losses import PairwiseLogistic
+from bayesneg.models.mf_several import SeveralSteps, check_not_shared, parts_of, thresholds_of
+from bayesneg.models.scorers import EmbeddingScorer, unit_rows
 from bayesneg.models.validate import single, validate_negatives
 
 if TYPE_CHECKING:
@@ -38,9 +40,10 @@ NUMBERS = 1 << 20  # drawn numbers per block at most
 
 @dataclass(frozen=True)
 class MF:
-    """Matrix factorization with the BPR loss, trained by SGD on one pair at a time.
+    """Matrix factorization, trained by SGD on one pair at a time, with the BPR loss or any other.
 
-    ``MF.paper()`` gives the settings of the BNS paper.
+    The L2 penalty of a step is on the user, the positive and the negatives; several negatives share it by their
+    weights. ``MF.paper()`` gives the settings of the BNS paper.
 
     Args:
         dim: The number of dimensions of an embedding.
@@ -52,9 +55,12 @@ class MF:
         shuffle: ``"epoch"`` draws a new order of the training pairs for each epoch; ``"once"`` keeps one order.
         threads: Threads that train without locks (Hogwild); above 1 training is faster and not deterministic.
         sampling_batch: The number of consecutive pairs for which a custom sampler is called at once, before their
-            steps are taken; built-in samplers see the embeddings as they are at each pair.
+            steps are taken; built-in samplers see the embeddings as they are at each pair. A custom loss is evaluated
+            for as many pairs at once, so raise it for speed.
         ensemble_size: Number of models in the ensemble, trained on the same negatives with separate gradients; the
             score is the mean of their scores.
+        similarity: What a score is in training: the ``"inner"`` product of embeddings, or their ``"cosine"``.
+        ranking: What items are ranked by after training: the ``"same"`` score, ``"inner"`` or ``"cosine"``.
 
     >>> MF(dim=64).shuffle, MF.paper().shuffle
     ('epoch', 'once')
@@ -69,6 +75,8 @@ class MF:
     threads: int = 1
     sampling_batch: int = 1
     ensemble_size: int = 1
+    similarity: Literal["inner", "cosine"] = "inner"
+    ranking: Literal["same", "inner", "cosine"] = "same"
 
     def __post_init__(self) -> None:
         for name in ("dim", "threads", "sampling_batch", "ensemble_size"):
@@ -77,6 +85,8 @@ class MF:
         number("regularization", self.regularization, least=0)
         one_of("update", self.update, ("sequential", "simultaneous"))
         one_of("shuffle", self.shuffle, ("once", "epoch"))
+        one_of("similarity", self.similarity, ("inner", "cosine"))
+        one_of("ranking", self.ranking, ("same", "inner", "cosine"))
         if self.init_scale is not None:
             number("init_scale", self.init_scale, above=0)
         elif self.regularization == 0:
@@ -106,23 +116,40 @@ class MF:
 
 
 class MFLearner(EmbeddingScorer):
-    """Embeddings in training, float32; samplers and evaluation see them in their current state."""
+    """Embeddings in training, float32; samplers see them in their current state, normalised under the cosine."""
 
     def __init__(self, settings: MF, train: Interactions, users: np.ndarray, items: np.ndarray) -> None:
-        super().__init__(users, items)
-        self.settings, self.train = settings, train
+        self.settings, self.train, self.vectors = settings, train, Embeddings(users, items)
+        self.thresholds: np.ndarray | None = None  # (n_users,), for losses that ask for them
+        super().__init__(*(self.vectors if settings.similarity == "inner" else self._directions()))
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        return {"users": self.users, "items": self.items}
+        more = {} if self.thresholds is None else {"thresholds": self.thresholds}
+        return {**self.vectors._asdict(), **more}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        self.users[:], self.items[:] = state["users"], state["items"]
+        self.vectors.users[:], self.vectors.items[:] = state["users"], state["items"]
+        self.thresholds = state.get("thresholds")
+        self._renormalise()
 
     def is_finite(self) -> bool:
-        return bool(np.isfinite(self.users).all() and np.isfinite(self.items).all())
+        return all(bool(np.isfinite(vectors).all()) for vectors in self.vectors)
 
     def frozen(self) -> EmbeddingScorer:
-        return EmbeddingScorer(self.users.copy(), self.items.copy())
+        own = self.settings
+        by = own.similarity if own.ranking == "same" else own.ranking
+        return EmbeddingScorer(*(self._directions() if by == "cosine" else (part.copy() for part in self.vectors)))
+
+    def _directions(self) -> Embeddings:
+        """Embeddings whose inner product is the cosine, in an ensemble the mean of the models' cosines."""
+        n_models = self.settings.ensemble_size
+        parts = (unit_rows(part.reshape(len(part) * n_models, -1)).reshape(part.shape) for part in self.vectors)
+        return Embeddings(*(part / np.float32(np.sqrt(n_models)) for part in parts))
+
+    def _renormalise(self) -> None:
+        """Normalise what scores read; steps keep it normalised but for rounding, which a checkpoint would lose."""
+        if self.settings.similarity == "cosine":
+            self.users[:], self.items[:] = self._directions()
 
     def train_epoch(
         self,
@@ -134,10 +161,37 @@ class MFLearner(EmbeddingScorer):
         loss: Loss = BPR_LOSS,
         labels: Mapping[str, Interactions] = NO_LABELS,
     ) -> Iterator[Sampled]:
+        check_not_shared(sampler)
+        size = self.settings.sampling_batch
         if isinstance(sampler, RuleSampler):
             size = max(1, min(BLOCK, NUMBERS // sampler.width(self.n_items)))
-            return self._compiled(sampler, self._batches(order, size, epoch, rng))
-        return self._called(sampler, self._batches(order, self.settings.sampling_batch, epoch, rng))
+        batches = self._batches(order, size, epoch, rng)
+        if type(loss.form()) is PairwiseLogistic and self.settings.similarity == "inner" and not sampler.gives_weights:
+            return (
+                self._compiled(sampler, batches) if isinstance(sampler, RuleSampler) else self._called(sampler, batches)
+            )
+        return self._several(sampler, loss, epoch, batches)
+
+    def _several(self, sampler: NegativeSampler, loss: Loss, epoch: int, batches: Iterator[Batch]) -> Iterator[Sampled]:
+        """Several weighted negatives, a loss other than BPR, or the cosine."""
+        from bayesneg.kernels.numba import scoring, sgd_several
+
+        own, rank = self.settings, loss.threshold_at
+        if rank is not None and (self.thresholds is None or (epoch - 1) % loss.threshold_every == 0):
+            self.thresholds = thresholds_of(self, rank)
+        steps = SeveralSteps(
+            loss,
+            sgd_several.SeveralConfig(*self._config, own.similarity == "cosine"),
+            scoring.Factors(self.users, self.items, scoring.no_tiles()),
+            sgd_several.Raw(*self.vectors),
+            self._layout,
+            self.train,
+            np.empty(0) if self.thresholds is None or rank is None else self.thresholds,
+            own.threads,
+            own.sampling_batch,
+        )
+        yield from steps.run(sampler, batches)
+        self._renormalise()
 
     def _batches(self, order: np.ndarray, size: int, epoch: int, rng: np.random.Generator) -> Iterator[Batch]:
         for start in range(0, len(order), size):
@@ -159,7 +213,7 @@ class MFLearner(EmbeddingScorer):
                 factors = scoring.Factors(self.users, self.items, tiled)
                 sampled = _nothing_yet(batch)
                 train_part = partial(self._train_part, rule, batch, draws, factors, sampled)
-                list(pool.map(train_part, _parts(len(batch.users), self.settings.threads)))
+                list(pool.map(train_part, parts_of(len(batch.users), self.settings.threads)))
                 yield sampled
 
     @property
@@ -215,8 +269,3 @@ class MFLearner(EmbeddingScorer):
 def _nothing_yet(batch: Batch) -> Sampled:
     n = len(batch.users)
     return Sampled(batch.users, np.empty(n, dtype=np.int32), np.empty(n, dtype=np.float32))
-
-
-def _parts(n_examples: int, threads: int) -> list[slice]:
-    bounds = np.linspace(0, n_examples, threads + 1).astype(int)
-    return [slice(low, high) for low, high in pairwise(bounds)]

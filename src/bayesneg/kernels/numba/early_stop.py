@@ -13,7 +13,8 @@ from bayesneg.kernels.numba.compiling import kernel
 from bayesneg.kernels.numba.formulas import counted_unbias, info, list_sizes, risk, shares_below
 from bayesneg.kernels.numba.scoring import TILE, count_above, dot, rounding, score_tile
 
-FEW = 16  # up to this many candidates F is counted by plain sweeps, above it by sorting them
+FEW = 16  # up to this many candidates a choice counts F for each, above it only in some bins
+COMPARED = 256  # up to this many candidates are compared with the whole list one by one, more of them are sorted
 
 
 class Promising(NamedTuple):
@@ -109,7 +110,7 @@ def judge_candidates(candidates, priors, rule, example, factors, x):  # type: ig
 @kernel
 def count_at_most(x: np.ndarray, x_candidates: np.ndarray, counts: np.ndarray) -> None:
     """counts_l = #{x ≤ x_l}, in integers. Entries of x that must not count are NaN or +inf above every candidate."""
-    if len(x_candidates) <= FEW:
+    if len(x_candidates) <= COMPARED:
         for k in range(len(x_candidates)):
             threshold = x_candidates[k]
             count = np.int32(0)
