@@ -52,13 +52,15 @@ SAMPLERS = {
     "aobpr by factor": bn.AOBPR(scale=4.0, rank="factor"),
     "srns": bn.SRNS(memory=3, fresh=5, warmup=2),
 }
-# a registered sampler of a class that is not listed joins by itself; WarmStart has the rules of its parts
+# a registered sampler of a class that is not listed joins by itself if it chooses one negative; WarmStart has the rules
+# of its parts
 LISTED = {type(sampler) for sampler in SAMPLERS.values()} | {bn.WarmStart}
-SAMPLERS |= {
+OTHERS = {
     name: registry.as_sampler(name)
     for name, (kind, _) in registry.samplers().items()
     if issubclass(kind, RuleSampler) and kind not in LISTED
 }
+SAMPLERS |= {name: sampler for name, sampler in OTHERS.items() if not sampler.gives_weights}
 
 SUMMARISED = {
     "bns, refreshed": bn.BNS(cdf="refreshed"),
