@@ -236,6 +236,19 @@ def threads(result: Result) -> list[str]:
     ]
 
 
+def losses(result: Result) -> list[str]:
+    rows = [
+        [label, milliseconds(seconds), f"{result['ratios'][label]:.1f}"]
+        for label, seconds in result["seconds_per_epoch"].items()
+    ]
+    return [
+        "## Several negatives and other losses",
+        f"One epoch of `MF` on MovieLens-100K ({result['examples']:,} training pairs): loss, score if not the inner product, "
+        "sampler, negatives per pair. Ratios are to BPR with one uniform negative.",
+        table(["epoch", "ms", "ratio"], rows),
+    ]
+
+
 def ceilings(result: Result) -> list[str]:
     units = {"vectors": "vectors in random order", "numbers": "numbers in a row", "products": "multiply-adds"}
     parts = [
@@ -272,6 +285,7 @@ SECTIONS: Final[dict[str, Callable[[Result], list[str]]]] = {
     "speed/bench_evaluation": evaluation,
     "speed/bench_reading": reading,
     "speed/bench_threads": threads,
+    "speed/bench_losses": losses,
     "speed/bench_ceilings": ceilings,
 }
 
