@@ -2,9 +2,12 @@
 
 >>> import bayesneg.torch as bnt
 >>> sorted(bnt.__all__)
-['choose', 'log_unbias']
+['Negatives', 'Sampler', 'choose', 'log_unbias', 'losses']
 """
 
+from bayesneg.interfaces import Negatives
+from bayesneg.torch import loss_functions as losses
 from bayesneg.torch.from_scores import choose, log_unbias
+from bayesneg.torch.sampler import Sampler
 
-__all__ = ["choose", "log_unbias"]
+__all__ = ["Negatives", "Sampler", "choose", "log_unbias", "losses"]

@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bayesneg.kernels.reference.formulas import SHORTEST
+
 NUMBERS = 1 << 24  # of gathered embeddings held at once
 
 
@@ -45,6 +47,39 @@ def pair_scores(users: Tensor, table: Tensor, items: Tensor) -> Tensor:
     """
     found: Tensor = _PairScores.apply(users, table, items)  # type: ignore[no-untyped-call]
     return found
+
+
+def scores_of(
+    users: Tensor, positives: Tensor, table: Tensor | None, items: Tensor, vectors: Tensor | None, *, cosine: bool
+) -> tuple[Tensor, Tensor]:
+    """The scores of positives and negatives, differentiable by all embeddings.
+
+    Args:
+        users: The users' embeddings (B, d).
+        positives: The positives' embeddings (B, d).
+        table: The embeddings (n_items, d) of all items; not read where ``vectors`` are given.
+        items: The negatives: (B, K), or (N,), a pool that all examples share.
+        vectors: Synthetic negatives (B, K, d) in place of ``items``.
+        cosine: Whether scores are cosines and not inner products.
+
+    Returns:
+        The scores (B,) of the positives and (B, K) or (B, N) of the negatives.
+    """
+    users, positives = _unit(users, cosine), _unit(positives, cosine)
+    of_positives = (users * positives).sum(dim=1)
+    if vectors is not None:
+        return of_positives, torch.einsum("bd,bkd->bk", users, _unit(vectors, cosine))
+    assert table is not None
+    if items.ndim == 1:
+        return of_positives, users @ _unit(table.index_select(0, items).to(users.dtype), cosine).T
+    found = pair_scores(users, table, items)
+    if cosine:
+        found = found / table.to(users.dtype).norm(dim=1).clamp(min=SHORTEST)[items]
+    return of_positives, found
+
+
+def _unit(vectors: Tensor, cosine: bool) -> Tensor:
+    return torch.nn.functional.normalize(vectors, dim=-1) if cosine else vectors
 
 
 def _parts(items: Tensor, dim: int) -> list[slice]:

@@ -97,8 +97,28 @@ class TorchPrior:
             pairs = pooled(indptr, items, users, slot_of, len(pool), self.longest)
             found = base[users].float()[:, None].expand(-1, len(pool))
             return with_cells(found, pairs.cells, values[pairs.entries])
-        arrays = (part.cpu().numpy() for part in (users[:, None], pool[None, :]))
-        return torch.tensor(self.form.function(*arrays), dtype=torch.float32, device=self.device)
+        return self._computed(users[:, None], pool[None, :]).float()
+
+    def of_pairs(self, users: Tensor, items: Tensor) -> Tensor:
+        """Probabilities (B, m) float64 of items (B, m) of each user."""
+        if isinstance(self.form, PerItem):
+            return self.parts[0][items].double()
+        if not isinstance(self.form, SparseRows):
+            return self._computed(users[:, None].expand_as(items), items)
+        base, indptr, found, values = self.parts
+        low, end = indptr[users][:, None].expand_as(items), indptr[users + 1][:, None].expand_as(items)
+        high = end
+        for _ in range(max(1, self.longest).bit_length()):
+            middle = (low + high) // 2
+            below = found[middle.clamp(max=len(found) - 1)] < items
+            low, high = torch.where(below & (low < high), middle + 1, low), torch.where(below, high, middle)
+        there = (low < end) & (found[low.clamp(max=len(found) - 1)] == items)
+        return torch.where(there, values[low.clamp(max=len(found) - 1)], base[users][:, None]).double()
+
+    def _computed(self, users: Tensor, items: Tensor) -> Tensor:
+        """What a function of arrays in host memory computes."""
+        assert isinstance(self.form, Computed)
+        return torch.tensor(self.form.function(users.cpu().numpy(), items.cpu().numpy()), device=self.device).double()
 
 
 class TorchPoolWeights:

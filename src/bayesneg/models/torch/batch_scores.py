@@ -9,9 +9,8 @@ from torch import Tensor, nn
 
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Negatives
-from bayesneg.kernels.reference.formulas import SHORTEST
 from bayesneg.kernels.torch.gradients import bpr_gradients, fused_for, penalty_gradients
-from bayesneg.kernels.torch.pair_scores import pair_scores
+from bayesneg.kernels.torch.pair_scores import scores_of
 
 NUMBERS = 1 << 26  # of gathered embeddings held at once
 NO_GRADIENT = "the model's vectors do not depend on its parameters; return them without detach()"
@@ -127,16 +126,8 @@ class EmbeddingScores:
         users, items = self.given
         if not (users.requires_grad or items.requires_grad):
             raise InputError(NO_GRADIENT)
-        w = self._unit(users.index_select(0, self.which).float())
-        x_positive = (w * self._unit(items.index_select(0, positives).float())).sum(dim=1)
-        if negatives.vectors is not None:
-            return x_positive, torch.einsum("bd,bkd->bk", w, self._unit(negatives.vectors.float()))
-        if negatives.is_shared:
-            return x_positive, w @ self._unit(items.index_select(0, negatives.items).float()).T
-        x = pair_scores(w, items, negatives.items)
-        if self.cosine:
-            x = x / items.float().norm(dim=1).clamp(min=SHORTEST)[negatives.items]
-        return x_positive, x
+        w, h = users.index_select(0, self.which).float(), items.index_select(0, positives).float()
+        return scores_of(w, h, items, negatives.items, negatives.vectors, cosine=self.cosine)
 
     def penalty(self, positives: Tensor, negatives: Negatives, shares: Tensor, strength: float) -> Tensor:
         """½ · strength · Σ_b (share_b · (|w_u|² + |h_i|²) + Σ_k share_bk · |h_k|²), of the first layer where given.

@@ -1,0 +1,69 @@
+"""The embeddings of a torch loop as the scorer that samplers see."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bayesneg.data.interactions import Interactions
+from bayesneg.interfaces import Batch, Embeddings
+from bayesneg.kernels.torch.score_lists import TrainingRows
+from bayesneg.models.scorers import EmbeddingScorer
+from bayesneg.models.torch.summaries import TorchSummaries
+
+
+class TensorScorer:
+    """Scores of the embeddings last seen. On the CPU arrays share the memory of the tensors.
+
+    Args:
+        train: The training interactions.
+        rows: The same on the device.
+        cosine: Whether scores are cosines.
+    """
+
+    def __init__(self, train: Interactions, rows: TrainingRows, *, cosine: bool) -> None:
+        self.train, self.rows, self.cosine = train, rows, cosine
+        self._summaries: TorchSummaries | None = None
+        self._on_host: EmbeddingScorer | None = None
+
+    def see(self, which: Tensor | None, users: Tensor, items: Tensor) -> None:
+        """Take over the embeddings, and the users (B,) of the batch."""
+        if self.cosine:
+            users, items = (torch.nn.functional.normalize(vectors, dim=1) for vectors in (users, items))
+        self.which, self.vectors, self._on_host = which, (users.detach(), items.detach()), None
+
+    @property
+    def n_users(self) -> int:
+        return self.train.n_users
+
+    @property
+    def n_items(self) -> int:
+        return self.train.n_items
+
+    def score(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        return self._host().score(users, items)
+
+    def score_all(self, users: np.ndarray) -> np.ndarray:
+        return self._host().score_all(users)
+
+    def embeddings(self) -> Embeddings:
+        return self._host().embeddings()
+
+    def refreshed_knots(
+        self, batch: Batch, ranks: np.ndarray, *, moved: float, pool: int, over_all: bool
+    ) -> Tensor | None:
+        """As declared by :class:`~bayesneg.interfaces.RefreshesOnDevice`."""
+        users, items = self.vectors
+        if users.device.type == "cpu" or self.which is None:
+            return None
+        if self._summaries is None:
+            self._summaries = TorchSummaries(self.rows, ranks, users.shape[1], users.device)
+        return self._summaries.refresh(
+            self.which, (users, items), batch.epoch, moved=moved, pool=pool, over_all=over_all
+        )
+
+    def _host(self) -> EmbeddingScorer:
+        if self._on_host is None:
+            self._on_host = EmbeddingScorer(*(vectors.cpu().contiguous().numpy() for vectors in self.vectors))
+        return self._on_host
