@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import bayesneg as bn
+from bayesneg.kernels.reference.pools import Computed, SparseRows
 from bayesneg.runs.record import describe, settings_text
 from bayesneg.samplers import registry
 from bayesneg.samplers.priors.basic import as_prior
@@ -29,15 +30,18 @@ class UserShare(bn.Prior):
         raise ValueError("fit it first")
 
 
+CONSTANT = as_prior(lambda users, items: np.full(np.shape(items), 0.1))
 TRAIN = worlds_of(None)[2].train
 PRIORS = {name: as_prior(name) for name in registry.priors() if name != "oracle"} | {
     "oracle": bn.priors.Oracle(TRAIN),
     "item": bn.priors.Item(np.linspace(0, 1, TRAIN.n_items)),
-    "function": as_prior(lambda users, items: np.full(np.shape(items), 0.1)),
+    "function": CONSTANT,
     "learned from neighbours": bn.priors.Learned(item_model="neighbours", neighbours=10),
     "learned with a logistic curve": bn.priors.Learned(curve="logistic"),
     "learned at a given rate": bn.priors.Learned(hidden=0.5, folds=3),
     "learned, uncached": bn.priors.Learned(cache=0),
+    "exposure over a learned prior": bn.priors.Exposure(TRAIN, base="learned"),
+    "scaled learned": bn.priors.Scaled("learned", 0.5),
     "exposure": bn.priors.Exposure(TRAIN, base="rate"),
     "combined": bn.priors.Combined(["learned", "rate"], weights=[2, 1]),
     "mean of probabilities": bn.priors.Combined(["popularity", "rate"], scale="probability"),
@@ -173,3 +177,28 @@ def test_a_broken_prior_is_told_what_is_wrong(case):
 def test_a_prior_for_particular_data_is_checked_on_it():
     train = bn.synthetic(20, 15, seed=0)
     check_prior(bn.priors.Item(np.full(15, 0.1)), train=train)
+
+
+COMPUTED = {"self", "function"}  # a function of the model's scores, and any function
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_its_form_gives_pools_the_same_probabilities(name):
+    fitted = PRIORS[name].fit(TRAIN)
+    users, items = np.arange(TRAIN.n_users), np.arange(TRAIN.n_items)
+    unobserved = ~TRAIN.contains(users[:, None], items[None, :])  # training items never count
+    form = fitted.form()
+    assert isinstance(form, Computed) == (name in COMPUTED)
+    wanted = np.broadcast_to(fitted.probability(users[:, None], items[None, :]), unobserved.shape)
+    np.testing.assert_allclose(form.of(users, items)[unobserved], wanted[unobserved], rtol=1e-6, atol=1e-12)
+
+
+def test_a_prior_around_a_function_is_computed():
+    for prior in (
+        bn.priors.Combined(["rate", CONSTANT]),
+        bn.priors.Scaled(CONSTANT, 2.0),
+        bn.priors.Exposure(TRAIN, base=CONSTANT),
+    ):
+        assert isinstance(prior.fit(TRAIN).form(), Computed)
+    scaled = bn.priors.Scaled("learned", 2.0).fit(TRAIN).form()
+    assert isinstance(scaled, SparseRows)

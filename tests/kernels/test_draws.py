@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayesneg as bn
-from bayesneg.kernels.numba import draws, observed
+from bayesneg.kernels.numba import compiling, draws, observed
 from bayesneg.kernels.numba import rng as streams
 from bayesneg.kernels.reference import draws as reference_draws
 from bayesneg.kernels.reference.draws import numbers_of
@@ -99,7 +99,7 @@ def test_the_bitmap_never_changes_the_answer(present, spread):
 def test_threads_draw_what_one_draws(threads):
     rng = np.random.default_rng(0)
     train = random_interactions(rng, 200, 60)
-    users = rng.integers(0, 200, 7 * draws.WORTH_A_THREAD)
+    users = rng.integers(0, 200, 7 * compiling.WORTH_A_THREAD)
     tables = bn.PNS().prepare(train, rng=rng).tables
     drawn = [
         (
@@ -146,7 +146,7 @@ def test_a_batch_says_how_many_threads_may_draw(sampler, monkeypatch):
     train = random_interactions(rng, 20, 60)
     ready = sampler.prepare(train, rng=rng)
     told = []
-    monkeypatch.setattr(draws, "_in_parts", lambda fill, n, m, threads: (fill(0, n), told.append(threads)))
+    monkeypatch.setattr(draws, "in_parts", lambda fill, n, m, threads: (fill(0, n), told.append(threads)))
     batch = batch_of(train, exact_scorer(rng, 20, 60), rng, size=10)
     ready.draws(batch)
     ready.draws(replace(batch, threads=3))

@@ -11,7 +11,7 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch
 from bayesneg.kernels.numba import scoring
 from bayesneg.kernels.numba import selections as compiled_selections
-from bayesneg.kernels.reference import pools, selections
+from bayesneg.kernels.reference import selections
 from bayesneg.kernels.reference.choices.base import Draws, choose_batch
 from bayesneg.kernels.reference.choices.posterior import LeastRisk, LeastRiskBySummary
 from bayesneg.kernels.reference.choices.take import TakeHighest
@@ -21,7 +21,6 @@ from bayesneg.models.scorers import EmbeddingScorer
 torch = pytest.importorskip("torch")
 
 from bayesneg.kernels.torch.choices.base import DrawTensors, TensorBatch  # noqa: E402
-from bayesneg.kernels.torch.pools import TorchPoolWeights  # noqa: E402
 from bayesneg.kernels.torch.score_lists import TrainingRows  # noqa: E402
 from bayesneg.kernels.torch.selections import torch_selection  # noqa: E402
 from bayesneg.models.torch.batch_scores import EmbeddingScores  # noqa: E402
@@ -144,61 +143,3 @@ def test_without_false_negatives_all_weights_are_1() -> None:
         rule = selections.PosteriorWeights(EXACT, ramp)
         several = selections.select_batch(rule, draws._replace(priors=np.zeros_like(draws.priors)), batch)
         np.testing.assert_array_equal(several.weights, several.items >= 0)
-
-
-# ----------------------------------------------------------------------------------------------------------- pools
-
-
-def pool_rules(train: Interactions) -> dict[str, Any]:
-    rng = np.random.default_rng(1)
-    per_item = pools.PerItem(rng.uniform(0, 0.3, N_ITEMS))
-    chosen = rng.random((N_USERS, N_ITEMS)) < 0.1
-    indptr = np.insert(np.cumsum(chosen.sum(axis=1)), 0, 0)
-    sparse = pools.SparseRows(
-        rng.uniform(0, 0.05, N_USERS), indptr, np.nonzero(chosen)[1], rng.uniform(0, 1, chosen.sum())
-    )
-    computed = pools.Computed(lambda users, items: np.broadcast_to(0.1 + 0.001 * items, (len(users), items.shape[1])))
-    return {
-        "equal": pools.EqualWeights(),
-        "rank, per item": pools.WeightsByPoolRank(5.0, False, AsCounted(), per_item),
-        "rank, sparse": pools.WeightsByPoolRank(5.0, False, OfMixture(0.1), sparse),
-        "rank, computed": pools.WeightsByPoolRank(5.0, True, AsCounted(), computed),
-        "list, sparse": pools.WeightsByList(EXACT, False, sparse),
-        "summary, sparse": pools.WeightsByList(
-            LeastRiskBySummary(2.0, UNOBSERVED, OfMixture(0.1), KNOTS, RANKS), True, sparse
-        ),
-    }
-
-
-@pytest.mark.parametrize("log_q", [False, True])
-@pytest.mark.parametrize("name", pool_rules(world()[0].train))
-def test_torch_weighs_a_pool_the_same(name: str, log_q: bool) -> None:
-    batch, draws = world()
-    rule = pool_rules(batch.train)[name]
-    rng = np.random.default_rng(2)
-    items = rng.integers(0, N_ITEMS, 25)  # some are repeated
-    pool = pools.SharedPool(items, np.log(rng.uniform(0.05, 1, N_ITEMS))[items] if log_q else None)
-    wanted = rule.weigh(pool, batch)
-    tensors, rows, scores = on_device(batch, draws)
-    tensor_pool = pools.SharedPool(*(None if part is None else torch.from_numpy(part) for part in pool[:2]))
-    x = scores.batch_users @ scores.items[tensor_pool.items].T
-    found = TorchPoolWeights(rule, torch.device("cpu")).weigh(tensor_pool, tensors, rows, scores, x)
-    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-5, atol=1e-7)
-
-
-def test_an_item_of_the_pool_counts_once_and_not_for_users_who_have_it() -> None:
-    batch, _ = world()
-    pool = pools.SharedPool(np.array([0, 7, 9, 7]))
-    counts = pools.counting(pool, batch)
-    assert not counts[:, 0].any()  # everybody has item 0
-    assert not counts[:, 3].any()  # item 7 is there already
-    np.testing.assert_array_equal(counts[:, 1], ~batch.train.contains(batch.users, np.full(len(batch.users), 7)))
-
-
-def test_a_uniform_pool_of_all_items_ranks_like_the_list() -> None:
-    batch, _ = world()
-    prior = pools.PerItem(np.linspace(0, 0.5, N_ITEMS))
-    pool = pools.SharedPool(np.arange(N_ITEMS))
-    by_pool = pools.WeightsByPoolRank(5.0, False, AsCounted(), prior).weigh(pool, batch)
-    by_list = pools.WeightsByList(EXACT, False, prior).weigh(pool, batch)
-    np.testing.assert_allclose(by_pool, by_list, rtol=1e-12)

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit
 from numba.core import cgutils, types
@@ -29,6 +32,7 @@ BYTE, WORD = ir.IntType(8).as_pointer(), ir.IntType(32)
 PREFETCH = ir.FunctionType(ir.VoidType(), [BYTE, WORD, WORD, WORD])
 READ, KEEP, DATA = (ir.Constant(WORD, value) for value in (0, 3, 1))
 null: Any = cgutils.get_null_value
+WORTH_A_THREAD = 1 << 17  # numbers per thread at least, since a thread takes long to start
 INLINED: Any = {"nogil": True, "error_model": "numpy", "forceinline": True}
 
 kernel = njit(**INLINED)
@@ -87,3 +91,21 @@ def _prefetch(typing: Any, array: types.Array, place: types.Integer) -> Any:
 
 # prefetch(array, place) asks for array[place], place at least 0, and does not wait for it
 prefetch: Any = intrinsic(_prefetch)
+
+
+def in_parts(fill: Callable[[int, int], None], n_examples: int, m: int, threads: int) -> None:
+    """``fill(first, last)`` for parts of the examples, in threads where there is enough for each; the caller is one.
+
+    Args:
+        fill: The work on the examples from ``first`` to ``last``, which releases the interpreter.
+        n_examples: The number of examples.
+        m: The numbers of an example.
+        threads: The number of threads at most.
+    """
+    threads = max(1, min(threads, n_examples * m // WORTH_A_THREAD))
+    bounds = np.linspace(0, n_examples, threads + 1).astype(int).tolist()
+    with ThreadPoolExecutor(max(1, threads - 1)) as pool:  # starts a thread for each part it is given, and no other
+        others = [pool.submit(fill, first, last) for first, last in pairwise(bounds[1:])]
+        fill(0, bounds[1])
+        for other in others:
+            other.result()

@@ -7,18 +7,13 @@ has its own random stream: the draws do not depend on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
-
 import numpy as np
 
-from bayesneg.kernels.numba.compiling import entry_point, kernel, prefetch
+from bayesneg.kernels.numba.compiling import entry_point, in_parts, kernel, prefetch
 from bayesneg.kernels.numba.observed import Observed, ObservedRow, in_row, observes
 from bayesneg.kernels.numba.rng import GOLDEN, below, mixed, stream_of, unit
 from bayesneg.kernels.reference.draws import SCARCE, TRIES
 
-WORTH_A_THREAD = 1 << 17  # candidates per thread at least, since a thread takes long to start
 AHEAD = 8  # examples: rows lie anywhere in memory and are asked for so long before they are needed
 
 
@@ -33,7 +28,7 @@ def uniform_candidates(
         part = slice(first, last)
         draw_uniform(users[part], first, observed, np.uint64(seed), candidates[part], sizes[part])
 
-    _in_parts(fill, len(users), m, threads)
+    in_parts(fill, len(users), m, threads)
     return candidates, sizes
 
 
@@ -65,7 +60,7 @@ def weighted_items(
             candidates[part], sizes[part],
         )  # fmt: skip
 
-    _in_parts(fill, len(users), 1, threads)
+    in_parts(fill, len(users), 1, threads)
     return candidates, sizes
 
 
@@ -74,17 +69,6 @@ def looked_up(numbers: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     found = np.empty(candidates.shape, dtype=np.float64)
     look_up(numbers, candidates, found)
     return found
-
-
-def _in_parts(fill: Callable[[int, int], None], n_examples: int, m: int, threads: int) -> None:
-    """``fill(first, last)`` for parts of the examples, in threads where there is enough for each; the caller is one."""
-    threads = max(1, min(threads, n_examples * m // WORTH_A_THREAD))
-    bounds = np.linspace(0, n_examples, threads + 1).astype(int).tolist()
-    with ThreadPoolExecutor(max(1, threads - 1)) as pool:  # starts a thread for each part it is given, and no other
-        others = [pool.submit(fill, first, last) for first, last in pairwise(bounds[1:])]
-        fill(0, bounds[1])
-        for other in others:
-            other.result()
 
 
 # ------------------------------------------------------------------------------------------------------- for one user

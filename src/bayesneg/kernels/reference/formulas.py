@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+SURE = 1e-9  # log odds are of probabilities clipped to [1e-9, 1 − 1e-9], so that no prior overrules all others
 SHORTEST = 1e-30  # lower bound on the norm of an embedding where scores are divided by it
 
 
@@ -100,6 +101,19 @@ def unbias(F: Any, p: Any) -> Any:
     """
     negative = (1.0 - F) * (1.0 - p)
     return negative / (negative + F * p)
+
+
+def mean_probability(parts: Any, weights: Any, logit: bool) -> Any:
+    """The mean of probabilities with weights that sum to 1: Σ w_k·p_k, or σ(Σ w_k·logit(p_k)).
+
+    >>> round(float(mean_probability([0.1, 0.3], [0.5, 0.5], False)), 6)
+    0.2
+    """
+    if not logit:
+        return sum(weight * part for weight, part in zip(weights, parts, strict=True))
+    inside = [np.clip(part, SURE, 1.0 - SURE) for part in parts]
+    mean = sum(weight * np.log(part / (1.0 - part)) for weight, part in zip(weights, inside, strict=True))
+    return 1.0 / (1.0 + np.exp(-mean))
 
 
 def counted_unbias(likelihood: LikelihoodForm, counts: Any, n: Any, p: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bayesneg.kernels.reference.formulas import LikelihoodForm, base_cdf, counted_unbias, unbias
+from bayesneg.kernels.reference.formulas import LikelihoodForm, base_cdf, counted_unbias, mean_probability, unbias
 from bayesneg.kernels.reference.selections import weight_of
 
 if TYPE_CHECKING:
@@ -39,21 +39,43 @@ class PerItem(NamedTuple):
         return np.broadcast_to(self.probabilities[items], (len(users), len(items)))
 
 
-class SparseRows(NamedTuple):
-    """A base rate per user, and the items that are likelier: a row of them for each user."""
+class PerGroup(NamedTuple):
+    """One probability of a false negative per group of users and item."""
 
-    base: Any  # (n_users,)
+    groups: Any  # (n_users,)
+    table: Any  # (n_groups, n_items)
+
+    def of(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        return self.table[self.groups[users][:, None], items[None, :]]
+
+
+class SparseRows(NamedTuple):
+    """A few items of each user with a probability of their own; all other pairs have a base rate."""
+
+    base: Any  # (n_users,), or the form of all other pairs
     indptr: Any  # (n_users + 1,)
     items: Any  # (n,) ascending in each row
     values: Any  # (n,)
 
     def of(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        found = np.empty((len(users), len(items)))
+        base = self.base[users][:, None] if isinstance(self.base, np.ndarray) else self.base.of(users, items)
+        found = np.array(np.broadcast_to(base, (len(users), len(items))), dtype=np.float64)
         for b, user in enumerate(users):
             row = slice(self.indptr[user], self.indptr[user + 1])
             likelier = dict(zip(self.items[row].tolist(), self.values[row].tolist(), strict=True))
-            found[b] = [likelier.get(item, self.base[user]) for item in items.tolist()]
+            found[b] = [likelier.get(item, p) for item, p in zip(items.tolist(), found[b].tolist(), strict=True)]
         return found
+
+
+class MeanOfForms(NamedTuple):
+    """The weighted mean of several forms, of their log odds or of their probabilities."""
+
+    parts: tuple[Any, ...]
+    weights: tuple[float, ...]  # sum to 1
+    logit: bool
+
+    def of(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        return mean_probability([part.of(users, items) for part in self.parts], self.weights, self.logit)
 
 
 class Computed(NamedTuple):
@@ -65,7 +87,19 @@ class Computed(NamedTuple):
         return self.function(users[:, None], items[None, :])
 
 
-PriorForm = PerItem | SparseRows | Computed
+PriorForm = PerItem | PerGroup | SparseRows | MeanOfForms | Computed
+
+
+def mapped(form: PriorForm, function: Callable[[Any], Any]) -> PriorForm | None:
+    """The form of ``function`` of the probabilities, one by one; None where it has to be computed."""
+    if isinstance(form, PerItem):
+        return PerItem(function(form.probabilities))
+    if isinstance(form, PerGroup):
+        return PerGroup(form.groups, function(form.table))
+    if not isinstance(form, SparseRows):
+        return None
+    base = function(form.base) if isinstance(form.base, np.ndarray) else mapped(form.base, function)
+    return None if base is None else form._replace(base=base, values=function(form.values))
 
 
 # ------------------------------------------------------------------------------------------------ rules for a pool

@@ -10,7 +10,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from bayesneg.kernels.reference.formulas import SHORTEST, OfMixture, Tabled, counted_cdf, unbias
+from bayesneg.kernels.reference.formulas import SHORTEST, SURE, OfMixture, Tabled, counted_cdf, unbias
 
 
 def info(x_positive: Tensor, x: Tensor) -> Tensor:
@@ -28,6 +28,14 @@ def base_cdf(likelihood: Any, M: Tensor) -> Tensor:
         point = torch.searchsorted(at, M.contiguous(), right=True) - 1
         return values[point] + (M - at[point]) * slopes[point]
     return M
+
+
+def mean_probability(parts: list[Tensor], weights: tuple[float, ...], logit: bool) -> Tensor:
+    """The weighted mean of probabilities, or of their log odds."""
+    if logit:
+        parts = [torch.logit(part, eps=SURE) for part in parts]
+    mean = sum((weight * part for weight, part in zip(weights, parts, strict=True)), torch.zeros_like(parts[0]))
+    return torch.sigmoid(mean) if logit else mean
 
 
 def counted_unbias(likelihood: Any, counts: Tensor, n: Tensor, p: Tensor) -> Tensor:

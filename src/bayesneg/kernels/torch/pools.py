@@ -8,26 +8,32 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from bayesneg.kernels.numba.pools.weights import PooledRows, PoolPrior, equal_weights, weights_by_rank
 from bayesneg.kernels.reference.formulas import list_sizes, unbias
 from bayesneg.kernels.reference.pools import (
     Computed,
     EqualWeights,
+    MeanOfForms,
+    PerGroup,
     PerItem,
     PoolRule,
     PriorForm,
     SharedPool,
     SparseRows,
+    WeightsByList,
     WeightsByPoolRank,
 )
 from bayesneg.kernels.reference.selections import weight_of
 from bayesneg.kernels.torch.choices.base import BatchScores, TensorBatch, torch_choice
 from bayesneg.kernels.torch.choices.posterior import TorchMostUnbiased
-from bayesneg.kernels.torch.formulas import base_cdf, counted_unbias
-from bayesneg.kernels.torch.score_lists import INFINITY, TrainingRows, numbers
+from bayesneg.kernels.torch.formulas import base_cdf, counted_unbias, mean_probability
+from bayesneg.kernels.torch.score_lists import INFINITY, TrainingRows, contains, numbers
 
+NO_ROWS, NO_ITEMS, NO_VALUES = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
 MOST_SLOTS = 1 << 24  # pairs of a batch with its users' rows that a GPU handles without asking how many there are
 
 
@@ -76,36 +82,88 @@ def counting(pool: Tensor, slot_of: Tensor, users: Tensor, rows: TrainingRows) -
     return with_cells(first.expand(len(users), -1), pairs.cells, False)
 
 
+def sums_in_rows(parts: Tensor, users: Tensor, items: Tensor, rows: TrainingRows) -> Tensor:
+    """The sums (n,) float64 of numbers (n, B, K) over the negatives that are in the rows of their users.
+
+    Args:
+        parts: The numbers of each negative.
+        users: The users (B,).
+        items: The negatives of each, a row (K,) for each user or more, or a pool (N,) that all share.
+        rows: Rows of users, such as their false negatives.
+    """
+    if items.ndim == 2:
+        return (parts * contains(rows, users, items[: len(users)])).sum(dim=(1, 2), dtype=torch.float64)
+    slots = slots_of(items, rows.n_items)
+    cells = pooled(rows.indptr, rows.items, users, slots, len(items), rows.longest).cells
+    flat = torch.nn.functional.pad(parts.flatten(1), (0, 1))  # pairs outside the pool fall on the last, 0
+    return flat.index_select(1, cells).sum(dim=1, dtype=torch.float64)
+
+
 class TorchPrior:
     """The prior of a pool on a device."""
 
     def __init__(self, form: PriorForm, device: torch.device) -> None:
         self.form, self.device = form, device
-        self.parts: tuple[Tensor, ...] = ()
+        self.inner: list[TorchPrior] = []
+        self.arrays: list[Tensor] = []
         self.longest = 0
-        if not isinstance(form, Computed):
-            self.parts = tuple(torch.tensor(part, device=device) for part in form)
-        if isinstance(form, SparseRows):
-            self.longest = int((form.indptr[1:] - form.indptr[:-1]).max())
+        self.likelier: list[Any] = [NO_ROWS, NO_ITEMS, NO_VALUES]  # as compiled code reads a sparse row
+        if isinstance(form, MeanOfForms):
+            self.inner = [TorchPrior(part, device) for part in form.parts]
+        elif isinstance(form, SparseRows):
+            base, *rows = form
+            if isinstance(base, np.ndarray):
+                rows = [base, *rows]
+            else:
+                self.inner = [TorchPrior(base, device)]
+            self.arrays = [torch.tensor(part, device=device) for part in rows]
+            self.longest = int((form.indptr[1:] - form.indptr[:-1]).max(initial=0))
+            if device.type == "cpu":
+                kinds = torch.int64, torch.int32, torch.float32
+                self.likelier = [part.to(kind).numpy() for part, kind in zip(self.arrays[-3:], kinds, strict=True)]
+        elif not isinstance(form, Computed):
+            self.arrays = [torch.tensor(part, device=device) for part in form]
 
     def of(self, users: Tensor, pool: Tensor, slot_of: Tensor) -> Tensor:
-        """Probabilities (B, N), or (N,) where all users have the same, float32."""
-        if isinstance(self.form, PerItem):
-            return self.parts[0][pool].float()
-        if isinstance(self.form, SparseRows):
-            base, indptr, items, values = self.parts
-            pairs = pooled(indptr, items, users, slot_of, len(pool), self.longest)
-            found = base[users].float()[:, None].expand(-1, len(pool))
-            return with_cells(found, pairs.cells, values[pairs.entries])
+        """Probabilities (B, N), or (1, N) or (B, 1) where all users or all items have the same, float32."""
+        if not isinstance(self.form, SparseRows) or len(self.arrays[-1]) == 0:
+            return self._base(users, pool, slot_of)
+        indptr, items, values = self.arrays[-3:]
+        pairs = pooled(indptr, items, users, slot_of, len(pool), self.longest)
+        found = self._base(users, pool, slot_of).expand(len(users), len(pool))
+        return with_cells(found, pairs.cells, values[pairs.entries])
+
+    def _base(self, users: Tensor, pool: Tensor, slot_of: Tensor) -> Tensor:
+        """The same without the pairs of a sparse row."""
+        form = self.form
+        if isinstance(form, PerItem):
+            return self.arrays[0][pool].float()[None, :]
+        if isinstance(form, PerGroup):
+            groups, table = self.arrays
+            return table.index_select(1, pool).float()[groups[users]]
+        if isinstance(form, MeanOfForms):
+            parts = [part.of(users, pool, slot_of).double() for part in self.inner]
+            return mean_probability(parts, form.weights, form.logit).float()
+        if isinstance(form, SparseRows):
+            return self.inner[0].of(users, pool, slot_of) if self.inner else self.arrays[0][users].float()[:, None]
         return self._computed(users[:, None], pool[None, :]).float()
 
     def of_pairs(self, users: Tensor, items: Tensor) -> Tensor:
         """Probabilities (B, m) float64 of items (B, m) of each user."""
-        if isinstance(self.form, PerItem):
-            return self.parts[0][items].double()
-        if not isinstance(self.form, SparseRows):
+        form = self.form
+        if isinstance(form, PerItem):
+            return self.arrays[0][items].double()
+        if isinstance(form, PerGroup):
+            groups, table = self.arrays
+            return table[groups[users][:, None], items].double()
+        if isinstance(form, MeanOfForms):
+            return mean_probability([part.of_pairs(users, items) for part in self.inner], form.weights, form.logit)
+        if not isinstance(form, SparseRows):
             return self._computed(users[:, None].expand_as(items), items)
-        base, indptr, found, values = self.parts
+        base = self.inner[0].of_pairs(users, items) if self.inner else self.arrays[0][users][:, None].double()
+        indptr, found, values = self.arrays[-3:]
+        if len(found) == 0:
+            return base.expand(items.shape)
         low, end = indptr[users][:, None].expand_as(items), indptr[users + 1][:, None].expand_as(items)
         high = end
         for _ in range(max(1, self.longest).bit_length()):
@@ -113,7 +171,20 @@ class TorchPrior:
             below = found[middle.clamp(max=len(found) - 1)] < items
             low, high = torch.where(below & (low < high), middle + 1, low), torch.where(below, high, middle)
         there = (low < end) & (found[low.clamp(max=len(found) - 1)] == items)
-        return torch.where(there, values[low.clamp(max=len(found) - 1)], base[users][:, None]).double()
+        return torch.where(there, values[low.clamp(max=len(found) - 1)].double(), base)
+
+    def for_compiled_code(self, users: Tensor, pool: Tensor, slot_of: Tensor) -> PoolPrior:
+        """The same as compiled code reads it, on the CPU: nothing of the size B × N unless it has to be computed."""
+        form, n = self.form, len(users)
+        if isinstance(form, PerGroup):
+            groups, table = self.arrays
+            which, rows = groups[users], table.index_select(1, pool)
+        else:
+            rows = self._base(users, pool, slot_of)
+            which = torch.arange(n) if len(rows) > 1 else torch.zeros(n, dtype=torch.int64)
+        indptr, items, values = self.likelier
+        likelier = PooledRows(users.numpy(), indptr, items, slot_of.numpy())
+        return PoolPrior(which.numpy().astype(np.int64), rows.double().contiguous().numpy(), likelier, values)
 
     def _computed(self, users: Tensor, items: Tensor) -> Tensor:
         """What a function of arrays in host memory computes."""
@@ -136,8 +207,8 @@ class TorchPoolWeights:
             assert isinstance(judge, TorchMostUnbiased)
             self.judge = judge
 
-    def update(self, rule: PoolRule) -> None:
-        """Take over the numbers that follow the epoch."""
+    def load(self, rule: PoolRule) -> None:
+        """Take over the numbers that follow the epoch, at its start."""
         if isinstance(rule, WeightsByPoolRank):
             for tensor, value in zip(self.likelihood, rule.likelihood, strict=True):
                 tensor.copy_(torch.as_tensor(value, dtype=torch.float64))
@@ -147,6 +218,38 @@ class TorchPoolWeights:
 
     def weigh(self, pool: SharedPool, batch: TensorBatch, rows: TrainingRows, scores: BatchScores, x: Tensor) -> Tensor:
         """The weights (B, N) float32 of the pool for the users of the batch, whose scores of it are ``x`` (B, N)."""
+        if x.device.type == "cpu" and not isinstance(self.rule, WeightsByList):
+            return self.weigh_by_compiled_code(pool, batch.users, rows, x)
+        return self.weigh_by_torch(pool, batch, rows, scores, x)
+
+    def weigh_by_compiled_code(self, pool: SharedPool, users: Tensor, rows: TrainingRows, x: Tensor) -> Tensor:
+        """On the CPU, where torch takes long to sort rows."""
+        rule, slot_of = self.rule, slots_of(pool.items, rows.n_items)
+        own = PooledRows(users.numpy(), rows.indptr.numpy(), rows.items.numpy(), slot_of.numpy())
+        found, threads = torch.empty(x.shape), torch.get_num_threads()
+        if isinstance(rule, EqualWeights):
+            equal_weights(pool.items.numpy(), own, threads=threads, found=found.numpy())
+            return found
+        assert isinstance(rule, WeightsByPoolRank)
+        assert self.prior is not None
+        weights_by_rank(
+            x.float().contiguous().numpy(),
+            pool.items.numpy(),
+            None if pool.log_q is None else pool.log_q.numpy(),
+            own,
+            self.prior.for_compiled_code(users, pool.items, slot_of),
+            rule.likelihood,
+            weight=rule.weight,
+            ramp=rule.ramp,
+            threads=threads,
+            found=found.numpy(),
+        )
+        return found
+
+    def weigh_by_torch(
+        self, pool: SharedPool, batch: TensorBatch, rows: TrainingRows, scores: BatchScores, x: Tensor
+    ) -> Tensor:
+        """On any device."""
         slot_of = slots_of(pool.items, rows.n_items)
         counts = counting(pool.items, slot_of, batch.users, rows)
         rule = self.rule

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Prior
-from bayesneg.kernels.reference.pools import PerItem, SparseRows
+from bayesneg.kernels.reference.pools import PerGroup, PerItem, SparseRows
 
 PriorFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
 PriorLike = Prior | PriorFunction | str
@@ -139,6 +140,9 @@ class Group(Prior):
             raise unfitted(self)
         return self.table[self.groups[users], items]
 
+    def form(self) -> PerGroup:
+        return group_form(self, self.groups, self.table)
+
 
 @dataclass(frozen=True)
 class Oracle(Prior):
@@ -184,6 +188,10 @@ class Oracle(Prior):
         return np.where(found.reshape(items.shape), self.positive, self.negative)
 
     def form(self) -> SparseRows:
+        return self._form
+
+    @cached_property
+    def _form(self) -> SparseRows:
         labels = self.labels
         base, values = np.full(labels.n_users, self.negative), np.full(len(labels), self.positive)
         return SparseRows(base, labels.indptr, labels.indices, values)
@@ -240,6 +248,13 @@ def group_counts(train: Interactions, column: str | None) -> tuple[np.ndarray, n
         )
     cells = groups[train.users] * train.n_items + train.indices
     return groups, np.bincount(cells, minlength=n_groups * train.n_items).reshape(-1, train.n_items)
+
+
+def group_form(prior: Prior, groups: np.ndarray | None, table: np.ndarray | None) -> PerGroup:
+    """The form of a fitted prior by group of users."""
+    if groups is None or table is None:
+        raise unfitted(prior)
+    return PerGroup(groups, table)
 
 
 def as_prior(prior: PriorLike) -> Prior:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -12,10 +13,10 @@ from bayesneg.checks import number, one_of
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Prior
+from bayesneg.kernels.reference.formulas import mean_probability
+from bayesneg.kernels.reference.pools import Computed, MeanOfForms, PriorForm, mapped
 from bayesneg.samplers.priors.basic import PriorLike, component, component_probability, converted
 from bayesneg.samplers.priors.calibration_curves import scale_odds
-
-SURE = 1e-9  # probabilities are clipped to [1e-9, 1 − 1e-9], so that no prior overrules all others
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,23 @@ class Combined(Prior):
         return replace(self, priors=[converted(prior).fit(train) for prior in self.priors])
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        weights = np.ones(len(self.priors)) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
         parts = [component_probability(prior, users, items) for prior in self.priors]
-        if self.scale == "logit":
-            parts = [_logit(part) for part in parts]
-        mean = sum(weight * part for weight, part in zip(weights / weights.sum(), parts, strict=True))
-        return np.asarray(1.0 / (1.0 + np.exp(-mean)) if self.scale == "logit" else mean)
+        return np.asarray(mean_probability(parts, self._shares, self.scale == "logit"))
+
+    @property
+    def _shares(self) -> tuple[float, ...]:
+        weights = np.ones(len(self.priors)) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
+        return tuple((weights / weights.sum()).tolist())
+
+    def form(self) -> PriorForm:
+        return self._form
+
+    @cached_property
+    def _form(self) -> PriorForm:
+        parts = tuple(converted(prior).form() for prior in self.priors)
+        if any(isinstance(part, Computed) for part in parts):
+            return Computed(self.probability)
+        return MeanOfForms(parts, self._shares, self.scale == "logit")
 
     @property
     def uses_test_labels(self) -> bool:
@@ -100,11 +112,14 @@ class Scaled(Prior):
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         return scale_odds(component_probability(self.prior, users, items), self.strength)
 
+    def form(self) -> PriorForm:
+        return self._form
+
+    @cached_property
+    def _form(self) -> PriorForm:
+        scaled = mapped(converted(self.prior).form(), lambda p: scale_odds(p, self.strength))
+        return Computed(self.probability) if scaled is None else scaled
+
     @property
     def uses_test_labels(self) -> bool:
         return converted(self.prior).uses_test_labels
-
-
-def _logit(probabilities: np.ndarray) -> np.ndarray:
-    inside = np.clip(probabilities, SURE, 1.0 - SURE)
-    return np.log(inside / (1.0 - inside))

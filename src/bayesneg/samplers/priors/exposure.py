@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from bayesneg.checks import number
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Prior
+from bayesneg.kernels.reference.pools import Computed, PriorForm, SparseRows
 from bayesneg.samplers.priors.basic import PriorLike, component, component_probability, converted
 from bayesneg.samplers.priors.calibration_curves import scale_odds
 from bayesneg.samplers.priors.rates import Rate
@@ -58,6 +60,17 @@ class Exposure(Prior):
             raise InputError("Exposure numbers users and items by the training data; call prior.fit(train) first")
         base = component_probability(self.base, users, items)
         return np.where(self.rejected.contains(users, items), scale_odds(base, self.seen), base)
+
+    def form(self) -> PriorForm:
+        return self._form
+
+    @cached_property
+    def _form(self) -> PriorForm:
+        base, rejected = converted(self.base).form(), self.rejected
+        if isinstance(base, Computed):
+            return Computed(self.probability)
+        values = self.probability(rejected.users, rejected.indices)
+        return SparseRows(base, rejected.indptr, rejected.indices, values)
 
     @property
     def uses_test_labels(self) -> bool:

@@ -7,9 +7,11 @@ scores of the item model fitted to all training pairs. No label outside the trai
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from bayesneg.checks import number, one_of, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Prior
+from bayesneg.kernels.reference.pools import SparseRows
 from bayesneg.linear.ease import DENSE_ITEMS, ease
 from bayesneg.linear.item_models import ItemModel
 from bayesneg.linear.neighbours import item_neighbours
@@ -25,6 +28,10 @@ from bayesneg.samplers.priors.calibration_curves import CURVES, CalibrationCurve
 from bayesneg.samplers.priors.cross_fitting import folds_of, unobserved_pairs
 from bayesneg.seeding import stream
 
+if TYPE_CHECKING:
+    from bayesneg.kernels.numba.pools.likeliest import LikeliestItems
+
+BLOCK = 1 << 21  # probabilities of a block of users when the likeliest items are looked for, by each thread
 AT_ONCE = 1 << 24  # scores computed at once when the cache is filled: 64 MiB
 
 
@@ -46,6 +53,8 @@ class Learned(Prior):
             which is for a ratio of 1/(K − 1) and underestimates the most probable pairs.
         seed: Seed of the folds.
         cache: Memory for cached probabilities in MiB, used if those of all users fit.
+        likeliest: Number of likeliest unobserved items of each user that a shared pool tells apart; all others have the
+            user's mean probability of the rest, so that the expected number of false negatives is kept.
 
     Example:
         >>> from bayesneg.data.synthetic import synthetic
@@ -68,6 +77,7 @@ class Learned(Prior):
     hidden: float | None = None
     seed: int = 0
     cache: int = 256
+    likeliest: int = 500
     _last: _LastFit = field(default_factory=lambda: _LastFit(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -79,6 +89,7 @@ class Learned(Prior):
         whole("neighbours", self.neighbours)
         whole("folds", self.folds, least=2)
         whole("cache", self.cache, least=0)
+        whole("likeliest", self.likeliest)
         if self.hidden is not None:
             number("hidden", self.hidden, above=0)
 
@@ -109,7 +120,7 @@ class Learned(Prior):
             now = _root_mean_square(model.pairs(train, pairs.users, pairs.items), pairs.weights)
             scale = _root_mean_square(scores, weights) / now if now > 0 else 1.0
             curve = HiddenCurve(curve, factor=self.folds * self.hidden, scale=scale)
-        return CalibratedItemModel(model, curve, replace(train, truth=None), cache=self.cache)
+        return CalibratedItemModel(model, curve, replace(train, truth=None), cache=self.cache, likeliest=self.likeliest)
 
     def _cross_fitted(self, train: Interactions, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Held-out scores of unobserved pairs, whether each pair was hidden, and its sampling weight."""
@@ -138,8 +149,12 @@ class _LastFit:
 class CalibratedItemModel(Prior):
     """A fitted :class:`Learned`: a calibration curve over the scores of an item model."""
 
-    def __init__(self, model: ItemModel, curve: CalibrationCurve, train: Interactions, *, cache: int) -> None:
-        self.model, self.curve, self.train = model, curve, train
+    def __init__(
+        self, model: ItemModel, curve: CalibrationCurve, train: Interactions, *, cache: int, likeliest: int
+    ) -> None:
+        self.model, self.curve, self.train, self.likeliest = model, curve, train, likeliest
+        self._form: SparseRows | None = None
+        self._form_lock = Lock()
         fits = 4 * train.n_users * train.n_items <= cache * 2**20 and model.rows_are_pairs
         self.rows = _CachedRows(train.n_users, train.n_items) if fits else None
 
@@ -160,6 +175,34 @@ class CalibratedItemModel(Prior):
         scores = self.model.pairs(self.train, users.flatten(), items.flatten())
         return self.curve(scores).astype(np.float32).astype(np.float64).reshape(users.shape)
 
+    def form(self) -> SparseRows:
+        """The likeliest items of each user and a base rate for the others; computed once, when a pool first asks."""
+        with self._form_lock:
+            if self._form is None:
+                self._form = self._likeliest_items()
+            return self._form
+
+    def _likeliest_items(self) -> SparseRows:
+        """In blocks of users: a block has rows of the catalogue, all users never do."""
+        from bayesneg.kernels.numba.pools.likeliest import likeliest_items
+
+        train, at_zero = self.train, self.curve(np.zeros(1, dtype=np.float32)).astype(np.float32)[0]
+
+        def block(users: np.ndarray) -> LikeliestItems:
+            scores = self.model.rows(train, users)
+            scored = scores != 0  # most items have no neighbour among those of the user
+            probabilities = np.full(scores.shape, at_zero)
+            probabilities[scored] = self.curve(scores[scored])
+            return likeliest_items(
+                probabilities, users, train.indptr, train.indices, min(self.likeliest, train.n_items)
+            )
+
+        blocks = np.array_split(np.arange(train.n_users), -(-train.n_users * train.n_items // BLOCK))
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            found = [_flat(part) for part in pool.map(block, blocks)]
+        base, counts, items, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return SparseRows(base, np.concatenate(([0], np.cumsum(counts))), items, values)
+
     def _fill(self, rows: _CachedRows, users: np.ndarray) -> None:
         """Compute the rows that are not cached yet."""
         missing = np.unique(users[~rows.filled[users]])
@@ -176,6 +219,12 @@ class _CachedRows:
     def __init__(self, n_users: int, n_items: int) -> None:
         self.probabilities = np.empty((n_users, n_items), dtype=np.float32)
         self.filled = np.zeros(n_users, dtype=bool)
+
+
+def _flat(found: LikeliestItems) -> tuple[np.ndarray, ...]:
+    """Without the unused ends of the rows."""
+    used = np.arange(found.items.shape[1]) < found.counts[:, None]
+    return found.base, found.counts, found.items[used], found.values[used]
 
 
 def _root_mean_square(scores: np.ndarray, weights: np.ndarray) -> float:

@@ -15,7 +15,8 @@ import numpy as np
 from bayesneg.checks import number
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Prior
-from bayesneg.samplers.priors.basic import Item, group_counts, unfitted
+from bayesneg.kernels.reference.pools import PerGroup
+from bayesneg.samplers.priors.basic import Item, group_counts, group_form, unfitted
 from bayesneg.samplers.priors.calibration_curves import hidden_share
 
 
@@ -90,6 +91,9 @@ class SmoothedGroup(Prior):
         if self.groups is None or self.table is None:
             raise unfitted(self)
         return self.table[self.groups[users], items]
+
+    def form(self) -> PerGroup:
+        return group_form(self, self.groups, self.table)
 
 
 def shrinkage(counts: np.ndarray, sizes: np.ndarray, overall: np.ndarray) -> float:

@@ -55,7 +55,10 @@ class StandardizedScores:
         """The standardized scores of pairs; 0 before the first update."""
         if len(self.means) == 0:
             return np.zeros(np.broadcast_shapes(np.shape(users), np.shape(items)))
-        x = np.einsum("...d,...d->...", self.embeddings.users[users], self.embeddings.items[items])
+        if np.ndim(users) == 2 and np.shape(users)[1] == 1 and np.shape(items)[0] == 1:  # a batch and a pool
+            x = self.embeddings.users[users[:, 0]] @ self.embeddings.items[items[0]].T
+        else:
+            x = np.einsum("...d,...d->...", self.embeddings.users[users], self.embeddings.items[items])
         return (x - self.means[users]) / self.deviations[users]
 
 
