@@ -51,6 +51,10 @@ SAMPLERS = {
     "aobpr": bn.AOBPR(scale=4.0),
     "aobpr by factor": bn.AOBPR(scale=4.0, rank="factor"),
     "srns": bn.SRNS(memory=3, fresh=5, warmup=2),
+    "ahns": bn.samplers.AHNS(candidates=6, shift=0.3, level=0.7),
+    "ahns, another power": bn.samplers.AHNS(candidates=6, shift=2.0, level=1.3, exponent=-0.4),
+    "sir": bn.samplers.SIR(candidates=6, temperature=0.7),
+    "sir by popularity": bn.samplers.SIR(candidates=6, temperature=2.0, proposal="popularity"),
 }
 # a registered sampler of a class that is not listed joins by itself if it chooses one negative; WarmStart has the rules
 # of its parts

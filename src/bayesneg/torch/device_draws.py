@@ -12,17 +12,20 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import RuleSampler
 from bayesneg.kernels.reference.choices.aobpr import FACTOR_TRIES, AtFactorRank, AtScoreRank
+from bayesneg.kernels.reference.choices.resampled import TakeResampled
 from bayesneg.kernels.reference.choices.srns import FromMemory
 from bayesneg.kernels.reference.choices.take import TakeHighest
 from bayesneg.kernels.reference.pools import SharedPool
-from bayesneg.kernels.reference.selections import TakeSeveralHighest
+from bayesneg.kernels.reference.selections import TakeSeveralHighest, TakeSeveralResampled
 from bayesneg.kernels.torch.draws import RowKeys, uniform_candidates, weighted_candidates
+from bayesneg.samplers.ahns import AHNS
 from bayesneg.samplers.aobpr import AOBPR
 from bayesneg.samplers.bns import BNS, Posterior
 from bayesneg.samplers.candidates import candidate_count
 from bayesneg.samplers.dns import DNS
 from bayesneg.samplers.in_batch import InBatch
 from bayesneg.samplers.pools import log_inclusion
+from bayesneg.samplers.sir import SIR
 from bayesneg.samplers.srns import SRNS
 from bayesneg.samplers.static import PNS, RNS
 
@@ -31,10 +34,11 @@ def candidates_of(
     sampler: RuleSampler, users: Tensor, keys: RowKeys, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
     """The candidates (B, m) and their number (B,), as ``sampler.draws`` would draw them on the host."""
-    if isinstance(sampler, PNS):
+    if isinstance(sampler, PNS) or (isinstance(sampler, SIR) and sampler.proposal == "popularity"):
         assert sampler.tables is not None
         weights = torch.as_tensor(sampler.tables.probabilities, device=users.device)
-        return weighted_candidates(users, keys, weights, sampler.negatives, generator)
+        size = sampler.negatives if isinstance(sampler, PNS) else n_candidates(sampler, keys.n_items)
+        return weighted_candidates(users, keys, weights, size, generator)
     return uniform_candidates(users, keys, n_candidates(sampler, keys.n_items), generator)
 
 
@@ -42,7 +46,7 @@ def n_candidates(sampler: RuleSampler, n_items: int) -> int:
     """The number of uniform candidates for each example."""
     if isinstance(sampler, RNS):
         return sampler.negatives
-    if isinstance(sampler, DNS | BNS | Posterior):
+    if isinstance(sampler, DNS | BNS | Posterior | AHNS | SIR):
         return candidate_count(sampler.candidates, n_items)
     if isinstance(sampler, SRNS):
         return sampler.memory + sampler.fresh
@@ -55,9 +59,9 @@ def n_candidates(sampler: RuleSampler, n_items: int) -> int:
 
 def uniforms_of(sampler: RuleSampler, rule: Any, n: int, generator: torch.Generator) -> Tensor | None:
     """The uniform numbers (n, r) that a rule reads; None where it reads none."""
-    widths = {TakeHighest: 1, AtScoreRank: 1, AtFactorRank: 2 * FACTOR_TRIES}
+    widths = {TakeHighest: 1, TakeResampled: 1, AtScoreRank: 1, AtFactorRank: 2 * FACTOR_TRIES}
     width = widths.get(type(rule), 0)
-    if isinstance(rule, TakeSeveralHighest):
+    if isinstance(rule, TakeSeveralHighest | TakeSeveralResampled):
         width = rule.negatives
     if isinstance(rule, FromMemory):
         assert isinstance(sampler, SRNS)

@@ -29,6 +29,7 @@ from bayesneg.kernels.torch.selections import TorchOne, TorchSelection, torch_se
 from bayesneg.models.torch.batch_scores import EmbeddingScores
 from bayesneg.models.torch.weighted import rows_on
 from bayesneg.models.validate import validate_weighted
+from bayesneg.samplers.ahns import AHNS
 from bayesneg.samplers.bns import BNS, Posterior
 from bayesneg.samplers.candidates import UniformDraw
 from bayesneg.samplers.dns import DNS
@@ -89,7 +90,7 @@ class Sampler:
             )
         if isinstance(given, BNS) and given.cdf == "auto" and not given.shared and device.type == "cuda":
             given = replace(given, cdf="exact" if self.train.n_items <= EXACT_ON_GPU else "refreshed")
-        if isinstance(given, RNS | DNS | BNS | Posterior) and not isinstance(given.draw, UniformDraw):
+        if isinstance(given, RNS | DNS | BNS | Posterior | AHNS) and not isinstance(given.draw, UniformDraw):
             raise InputError(
                 "a custom draw is NumPy code; draw in a custom NegativeSampler instead, or leave draw alone"
             )
