@@ -43,6 +43,8 @@ SAMPLERS = {
     "bns, table, small weight": bn.BNS(likelihood=Bent(), weight=0.1),
     "bns, flat": bn.BNS(likelihood="uninformative", prior=lambda users, items: items % 5 / 10.0),
     "bns, empirical": bn.BNS(likelihood=bn.likelihoods.Empirical(held_out=0.4), prior=FLAT),
+    "bns, bcl": bn.BNS(likelihood=bn.likelihoods.BCL(0.8), prior=FLAT),
+    "bns, bcl, measured": bn.BNS(likelihood=bn.likelihoods.BCL(held_out=0.4), prior=FLAT),
     "posterior": bn.Posterior(),
     "posterior, mixture": bn.Posterior(likelihood="mixture"),
     "posterior, table": bn.Posterior(likelihood=Bent()),

@@ -17,6 +17,7 @@ from bayesneg.kernels.reference.choices.posterior import LeastRisk, LeastRiskByS
 from bayesneg.kernels.reference.choices.take import TakeHighest
 from bayesneg.kernels.reference.formulas import ALL, UNOBSERVED, AsCounted, OfMixture
 from bayesneg.models.scorers import EmbeddingScorer
+from bayesneg.samplers.posterior.likelihoods import BCL
 
 torch = pytest.importorskip("torch")
 
@@ -164,6 +165,7 @@ def pool_rules(train: Interactions) -> dict[str, Any]:
         "equal": pools.EqualWeights(),
         "rank, per item": pools.WeightsByPoolRank(5.0, False, AsCounted(), per_item),
         "rank, sparse": pools.WeightsByPoolRank(5.0, False, OfMixture(0.1), sparse),
+        "rank, bcl": pools.WeightsByPoolRank(5.0, False, BCL(0.8).form(), per_item),
         "rank, computed": pools.WeightsByPoolRank(5.0, True, AsCounted(), computed),
         "list, sparse": pools.WeightsByList(EXACT, False, sparse),
         "summary, sparse": pools.WeightsByList(
