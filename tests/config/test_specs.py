@@ -241,7 +241,7 @@ def test_a_setting_of_another_choice_is_refused_with_the_choices_that_have_it(sp
         "bns:hidden=3": "hidden is a setting of the prior learned, rate, self or smoothed; set prior=learned with it",
         "bns-2:false_share=0.1": "false_share is a setting of the likelihood bcl, empirical or mixture",
         "bns:prior=lerned": "'lerned' is not a prior; did you mean learned? valid: file.py:Class, flat",
-        "posterior:likelihood=none": "'none' is not a likelihood; valid: empirical, mixture, paper, uninformative",
+        "posterior:likelihood=none": "'none' is not a likelihood; valid: bcl, empirical, mixture, paper, uninformative",
         "dns:prior=flat": "'prior' is not a setting of sampler dns; valid: candidates, negatives, top",
         "rns:draw=uniform": "'draw' is not a setting of sampler rns; valid: negatives, shared",
         "bns:chosen_column=c": "chosen_column goes with rejected",

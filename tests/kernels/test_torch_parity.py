@@ -14,6 +14,7 @@ from worlds import batch_of, exact_scorer, random_interactions
 torch = pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
 
 
+from bayesneg.kernels.reference.draws import first_of_its_user  # noqa: E402
 from bayesneg.kernels.torch.choices.base import (  # noqa: E402
     DrawTensors,
     TensorBatch,
@@ -21,7 +22,6 @@ from bayesneg.kernels.torch.choices.base import (  # noqa: E402
 )
 from bayesneg.kernels.torch.score_lists import TrainingRows  # noqa: E402
 from bayesneg.models.torch.batch_scores import DirectScores, EmbeddingScores  # noqa: E402
-from bayesneg.models.torch.steps import first_of_its_user  # noqa: E402
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 

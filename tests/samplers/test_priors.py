@@ -166,6 +166,14 @@ def test_the_seeds_of_a_comparison_share_what_was_learned(world):
     assert other is not prior.fit(world.train)
 
 
+def test_ease_of_low_rank_can_be_asked_for():
+    train = bn.synthetic(60, 50, seed=0)
+    dense, same, narrow = (
+        bn.priors.Learned(item_model="ease", solver=solver).fit(train).model for solver in ("auto", "dense", "low-rank")
+    )
+    assert (dense.kind, same.kind, narrow.kind) == ("dense", "dense", "low-rank")
+
+
 def test_a_learned_prior_of_other_data_is_refused(world):
     with pytest.raises(InputError, match="fitted to other training data"):
         bn.priors.Learned(folds=2).fit(world.train).fit(world.test)
@@ -402,6 +410,7 @@ def test_calibration_never_shows_the_prior_the_truth(world):
         (lambda: bn.priors.Learned(folds=1), "folds must be a whole number of at least 2"),
         (lambda: bn.priors.Learned(item_model="svd"), "item_model must be one of"),
         (lambda: bn.priors.Learned(curve="step"), "curve must be one of"),
+        (lambda: bn.priors.Learned(solver="sparse"), "solver must be one of auto, dense, low-rank"),
         (lambda: bn.priors.Learned(hidden=0), "hidden must be a number above 0"),
         (lambda: bn.priors.Learned().fit(interactions([[0], [1]], 4)), "folds must be at most"),
         (lambda: bn.priors.Learned().probability(np.zeros(1), np.zeros(1)), "call prior.fit"),

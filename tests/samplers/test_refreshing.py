@@ -100,7 +100,7 @@ def test_two_threads_train_with_a_refreshed_f():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: bn.BNS(cdf="sampled"), "cdf must be one of exact, refreshed, auto"),
+        (lambda: bn.BNS(cdf="sampled"), "cdf must be one of exact, refreshed, pool, auto"),
         (lambda: bn.samplers.Refresh(moved=-0.1), "moved must be"),
         (lambda: bn.samplers.Refresh(pool=0), "pool must be a whole number of at least 1"),
     ],

@@ -1,4 +1,4 @@
-"""Every protocol of the library: :mod:`sampling`, :mod:`sampler_parts`, :mod:`learning` and :mod:`loss`.
+"""Every protocol: :mod:`sampling`, :mod:`rule_sampler`, :mod:`sampler_parts`, :mod:`learning` and :mod:`loss`.
 
 A model starts a *learner*; a learner scores (it is a :class:`Scorer`) and trains one epoch at a time; a sampler gets a
 :class:`Batch` of (user, positive) pairs with a lazy scorer and returns one negative for each pair. A prior is the
@@ -20,8 +20,9 @@ from __future__ import annotations
 from bayesneg.interfaces.learning import NO_LABELS, Learner, Measured, Model, Observer, RefreshesOnDevice, Sampled, Sums
 from bayesneg.interfaces.loss import BPR_LOSS, Loss
 from bayesneg.interfaces.negatives import Negatives, weighted_pairs
+from bayesneg.interfaces.rule_sampler import RuleSampler
 from bayesneg.interfaces.sampler_parts import CandidateDraw, FollowsTraining, Prior
-from bayesneg.interfaces.sampling import NO_NEGATIVE, Batch, Embeddings, NegativeSampler, Preset, RuleSampler, Scorer
+from bayesneg.interfaces.sampling import NO_NEGATIVE, Batch, Embeddings, NegativeSampler, Preset, Scorer
 
 __all__ = [
     "BPR_LOSS",

@@ -19,9 +19,9 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, Loss, Negatives, NegativeSampler, RuleSampler, Sampled, Scorer
 from bayesneg.kernels.reference.choices.base import Draws
-from bayesneg.kernels.reference.losses import LossValues, Scores
+from bayesneg.kernels.reference.losses import Scores
 from bayesneg.kernels.reference.selections import TakeAll, select_batch
-from bayesneg.models.validate import validate_weighted
+from bayesneg.models.validate import evaluate_custom, validate_weighted
 
 if TYPE_CHECKING:
     from bayesneg.kernels.numba.scoring import Factors, TileLayout
@@ -177,16 +177,6 @@ def check_not_shared(sampler: NegativeSampler) -> None:
             "step for each example by itself; train a torch model such as bn.TorchMF(), or draw negatives for each "
             "example (shared=False)"
         )
-
-
-def evaluate_custom(loss: Loss, scores: Scores) -> LossValues:
-    """What a custom loss returns, as float64; an error if it has other shapes."""
-    found = LossValues(*(np.asarray(part, dtype=np.float64) for part in loss.evaluate(scores)))
-    shapes = [scores.positive.shape, scores.positive.shape, scores.negatives.shape]
-    for name, part, shape in zip(LossValues._fields, found, shapes, strict=True):
-        if part.shape != shape:
-            raise InputError(f"{type(loss).__name__}.evaluate: {name} must have the shape {shape}, got {part.shape}")
-    return found
 
 
 def thresholds_of(scorer: Scorer, rank: int) -> np.ndarray:

@@ -1,11 +1,12 @@
-"""Validation of what a custom sampler returns."""
+"""Validation of what custom samplers and custom losses return."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from bayesneg.errors import InputError
-from bayesneg.interfaces import NO_NEGATIVE, Batch, Negatives, NegativeSampler
+from bayesneg.interfaces import NO_NEGATIVE, Batch, Loss, Negatives, NegativeSampler
+from bayesneg.kernels.reference.losses import LossValues, Scores
 
 
 def validate_negatives(negatives: np.ndarray, batch: Batch) -> np.ndarray:
@@ -74,3 +75,13 @@ def validate_weighted(answer: np.ndarray | Negatives, batch: Batch) -> Negatives
     observed = batch.train.contains(np.broadcast_to(batch.users[:, None], shape), np.maximum(wide, 0))
     counts = (wide >= 0) & ~observed
     return Negatives(items, np.where(counts, weights, 0).astype(np.float32), log_q, answer.vectors)
+
+
+def evaluate_custom(loss: Loss, scores: Scores) -> LossValues:
+    """What a custom loss in NumPy returns, as float64; an error if it has other shapes."""
+    found = LossValues(*(np.asarray(part, dtype=np.float64) for part in loss.evaluate(scores)))
+    shapes = [scores.positive.shape, scores.positive.shape, scores.negatives.shape]
+    for name, part, shape in zip(LossValues._fields, found, shapes, strict=True):
+        if part.shape != shape:
+            raise InputError(f"{type(loss).__name__}.evaluate: {name} must have the shape {shape}, got {part.shape}")
+    return found

@@ -13,6 +13,7 @@ from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, CandidateDraw, Preset, RuleSampler
 from bayesneg.kernels.reference.choices.ahns import NearestToTarget
 from bayesneg.kernels.reference.choices.base import Draws
+from bayesneg.kernels.reference.plans import CandidatePlan
 from bayesneg.samplers.candidates import UniformDraw, candidate_count, check_candidates, drawn_by, no_numbers
 
 
@@ -63,6 +64,9 @@ class AHNS(RuleSampler):
 
     def wanted(self, n_items: int) -> int:
         return 1 if self.candidates == "all" else candidate_count(self.candidates, n_items)
+
+    def plan(self, batch: Batch) -> CandidatePlan | None:
+        return CandidatePlan(self.width(batch.train.n_items)) if isinstance(self.draw, UniformDraw) else None
 
     def draws(self, batch: Batch) -> Draws:
         candidates, sizes = drawn_by(self.draw, batch, self.width(batch.train.n_items))

@@ -18,6 +18,7 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, Preset, RuleSampler, Scorer
 from bayesneg.kernels.reference.choices.aobpr import FACTOR_TRIES, AtFactorRank, AtScoreRank
 from bayesneg.kernels.reference.choices.base import Draws
+from bayesneg.kernels.reference.plans import CandidatePlan
 from bayesneg.samplers.candidates import no_numbers, prepared
 
 
@@ -89,14 +90,20 @@ class AOBPR(RuleSampler):
     def width(self, n_items: int) -> int:
         return 2 * FACTOR_TRIES
 
+    def plan(self, batch: Batch) -> CandidatePlan:
+        return CandidatePlan(0, uniforms=self._n_uniforms)
+
+    @property
+    def _n_uniforms(self) -> int:
+        return 1 if self.rank == "score" else 2 * FACTOR_TRIES
+
     def draws(self, batch: Batch) -> Draws:
         unobserved = batch.train.n_items - batch.train.counts[batch.users]
-        n_uniforms = 1 if self.rank == "score" else 2 * FACTOR_TRIES
         return Draws(
             np.empty((len(unobserved), 0), dtype=np.int32),
             (unobserved > 0).astype(np.int32),
             no_numbers(len(unobserved)),
-            batch.rng.random((len(unobserved), n_uniforms)),
+            batch.rng.random((len(unobserved), self._n_uniforms)),
         )
 
     def state_dict(self) -> dict[str, np.ndarray]:

@@ -24,6 +24,7 @@ from bayesneg.interfaces import Batch, CandidateDraw, Preset
 from bayesneg.kernels.reference.choices.base import Draws, Rule
 from bayesneg.kernels.reference.choices.posterior import LeastRisk, LeastRiskBySummary, MostUnbiased
 from bayesneg.kernels.reference.formulas import ALL, CATALOGUE, UNOBSERVED, Population
+from bayesneg.kernels.reference.plans import CandidatePlan, DrawPlan, PoolPlan
 from bayesneg.kernels.reference.pools import PoolRule, SharedPool, WeightsByList, WeightsByPoolRank
 from bayesneg.kernels.reference.selections import LeastRisks, PosteriorWeights, Selection
 from bayesneg.samplers.candidates import (
@@ -78,6 +79,12 @@ class _CandidateJudge(PosteriorSampler):
         candidates, sizes = drawn_by(self.draw, batch, size)
         probabilities = probabilities_of(self.parts().prior, batch.users, candidates)
         return self.without_held_out(Draws(candidates, sizes, probabilities, no_numbers(len(sizes))), batch)
+
+    def plan(self, batch: Batch) -> DrawPlan | None:
+        size = candidate_count(self.candidates, batch.train.n_items)
+        if self.is_shared:
+            return PoolPlan(size)
+        return CandidatePlan(size, prior=self.parts().prior.form()) if isinstance(self.draw, UniformDraw) else None
 
     @property
     def population(self) -> Population:

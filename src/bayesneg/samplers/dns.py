@@ -14,6 +14,7 @@ from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, CandidateDraw, Preset, RuleSampler
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.choices.take import TakeHighest
+from bayesneg.kernels.reference.plans import CandidatePlan
 from bayesneg.kernels.reference.selections import TakeSeveralHighest
 from bayesneg.samplers.candidates import UniformDraw, candidate_count, check_candidates, drawn_by, no_numbers
 
@@ -71,6 +72,11 @@ class DNS(RuleSampler):
 
     def wanted(self, n_items: int) -> int:
         return 1 if self.candidates == "all" else candidate_count(self.candidates, n_items)
+
+    def plan(self, batch: Batch) -> CandidatePlan | None:
+        if not isinstance(self.draw, UniformDraw):
+            return None
+        return CandidatePlan(self.width(batch.train.n_items), uniforms=self.negatives)
 
     def draws(self, batch: Batch) -> Draws:
         candidates, sizes = drawn_by(self.draw, batch, self.width(batch.train.n_items))

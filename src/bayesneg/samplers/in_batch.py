@@ -17,9 +17,9 @@ from bayesneg.interfaces import Batch, Preset
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.choices.posterior import LeastRisk
 from bayesneg.kernels.reference.formulas import UNOBSERVED
+from bayesneg.kernels.reference.plans import PoolPlan, log_inclusion
 from bayesneg.kernels.reference.pools import EqualWeights, PoolRule, SharedPool, WeightsByPoolRank
 from bayesneg.samplers.candidates import no_numbers, prepared
-from bayesneg.samplers.pools import log_inclusion
 from bayesneg.samplers.posterior.likelihoods import Likelihood, Paper
 from bayesneg.samplers.posterior.sampler import PosteriorSampler, Weighting, check_weighting
 from bayesneg.samplers.priors.basic import Popularity, PriorLike
@@ -87,6 +87,9 @@ class InBatch(PosteriorSampler):
     def pool(self, batch: Batch) -> SharedPool:
         p = prepared(self.probabilities)[batch.positives]
         return SharedPool(batch.positives, log_inclusion(p, len(batch.positives)), self.corrected)
+
+    def plan(self, batch: Batch) -> PoolPlan:
+        return PoolPlan(None, prepared(self.probabilities), self.corrected)
 
     def draws(self, batch: Batch) -> Draws:
         # one slot for each example, which held-out pairs lose

@@ -16,16 +16,6 @@ def uniform_pool(size: int, batch: Batch) -> SharedPool:
     return SharedPool(batch.rng.choice(n_items, min(size, n_items), replace=False, shuffle=False).astype(np.int32))
 
 
-def log_inclusion(p: np.ndarray, draws: int) -> np.ndarray:
-    """log(1 − (1 − p)^n): the log-probability that an item is among n independent draws.
-
-    >>> np.exp(log_inclusion(np.array([0.5, 1.0]), 2))
-    array([0.75, 1.  ])
-    """
-    with np.errstate(divide="ignore"):
-        return np.log(-np.expm1(draws * np.log1p(-np.minimum(p, 1.0))))
-
-
 def check_shared(shared: bool, draw: CandidateDraw) -> None:
     """A shared pool is drawn from the whole catalogue, where a draw for each user has no meaning."""
     if shared and not isinstance(draw, UniformDraw):

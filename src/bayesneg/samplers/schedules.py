@@ -13,6 +13,7 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, NegativeSampler, Preset, RuleSampler, Scorer
 from bayesneg.kernels.reference.choices.base import Draws, Rule
+from bayesneg.kernels.reference.plans import DrawPlan
 
 Schedule = Callable[[int], float]
 
@@ -112,6 +113,8 @@ class WarmStart(RuleSampler):
             sampler = as_sampler(getattr(self, name))
             if not isinstance(sampler, RuleSampler):
                 raise InputError(f"{name} must be a built-in sampler such as RNS() or BNS(), got {sampler!r}")
+            if sampler.is_shared:
+                raise InputError(f"{name} must draw negatives for each example; set shared=False, got {sampler!r}")
             object.__setattr__(self, name, sampler)
 
     def _both(self) -> tuple[RuleSampler, RuleSampler]:
@@ -125,6 +128,8 @@ class WarmStart(RuleSampler):
 
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> WarmStart:
         first, then = (sampler.prepare(train, rng=rng) for sampler in self._both())
+        if any(isinstance(sampler, RuleSampler) and sampler.log_q() is not None for sampler in (first, then)):
+            raise InputError("WarmStart has no log q for several negatives drawn by popularity; set negatives=1 of PNS")
         return replace(self, first=first, then=then)
 
     def resolved(self, train: Interactions) -> WarmStart:
@@ -139,6 +144,10 @@ class WarmStart(RuleSampler):
 
     def wanted(self, n_items: int) -> int:
         return max(sampler.wanted(n_items) for sampler in self._both())
+
+    def plan(self, batch: Batch) -> DrawPlan | None:
+        plans = [sampler.plan(batch) for sampler in self._both()]
+        return None if None in plans else plans[batch.epoch > self.warmup]
 
     def draws(self, batch: Batch) -> Draws:
         drawn = self._at(batch.epoch).draws(batch)
@@ -161,6 +170,14 @@ class WarmStart(RuleSampler):
         for place, sampler in enumerate(self._both()):
             prefix = f"{place}."
             sampler.load_state_dict({key.removeprefix(prefix): state[key] for key in state if key.startswith(prefix)})
+
+    @property
+    def gives_weights(self) -> bool:
+        return any(sampler.gives_weights for sampler in self._both())
+
+    @property
+    def holds_out(self) -> bool:
+        return any(sampler.holds_out for sampler in self._both())
 
     @property
     def uses_test_labels(self) -> bool:

@@ -18,6 +18,7 @@ from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, Preset, RuleSampler
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.choices.resampled import TakeResampled
+from bayesneg.kernels.reference.plans import CandidatePlan
 from bayesneg.kernels.reference.selections import TakeSeveralResampled
 from bayesneg.samplers.candidates import (
     UniformDraw,
@@ -95,6 +96,11 @@ class SIR(RuleSampler):
 
     def wanted(self, n_items: int) -> int:
         return 1 if self.candidates == "all" else candidate_count(self.candidates, n_items)
+
+    def plan(self, batch: Batch) -> CandidatePlan:
+        size = candidate_count(self.candidates, batch.train.n_items)
+        p = None if self.proposal == "uniform" else prepared(self.tables).probabilities
+        return CandidatePlan(size, uniforms=self.negatives, probabilities=p)
 
     def draws(self, batch: Batch) -> Draws:
         size = candidate_count(self.candidates, batch.train.n_items)

@@ -16,6 +16,7 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, Preset, RuleSampler, Scorer
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.choices.srns import SNAPSHOTS, FromMemory
+from bayesneg.kernels.reference.plans import CandidatePlan
 from bayesneg.samplers.candidates import UniformDraw, drawn_by, no_numbers, prepared
 
 
@@ -91,6 +92,10 @@ class SRNS(RuleSampler):
 
     def wanted(self, n_items: int) -> int:
         return self.memory
+
+    def plan(self, batch: Batch) -> CandidatePlan:
+        size = self.memory + self.fresh
+        return CandidatePlan(size, uniforms=size)
 
     def draws(self, batch: Batch) -> Draws:
         size = self.memory + self.fresh  # enough that ``fresh`` of them are not in memory

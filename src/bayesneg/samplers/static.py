@@ -16,10 +16,11 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, CandidateDraw, Preset, RuleSampler
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.choices.take import TakeFirst
+from bayesneg.kernels.reference.plans import CandidatePlan, DrawPlan, PoolPlan, log_inclusion
 from bayesneg.kernels.reference.pools import EqualWeights, SharedPool
 from bayesneg.kernels.reference.selections import TakeAll
 from bayesneg.samplers.candidates import UniformDraw, drawn_by, no_numbers, prepared
-from bayesneg.samplers.pools import check_shared, log_inclusion, uniform_pool
+from bayesneg.samplers.pools import check_shared, uniform_pool
 from bayesneg.seeding import seed_from
 
 
@@ -76,6 +77,11 @@ class RNS(RuleSampler):
 
     def pool(self, batch: Batch) -> SharedPool:
         return uniform_pool(self.negatives, batch)
+
+    def plan(self, batch: Batch) -> DrawPlan | None:
+        if self.shared:
+            return PoolPlan(self.negatives)
+        return CandidatePlan(self.negatives) if isinstance(self.draw, UniformDraw) else None
 
 
 class PopularityTables(NamedTuple):
@@ -164,6 +170,10 @@ class PNS(RuleSampler):
         items = np.searchsorted(np.cumsum(p), batch.rng.random(self.negatives), side="right")
         items = np.minimum(items, np.flatnonzero(p)[-1]).astype(np.int32)
         return SharedPool(items, log_inclusion(p[items], self.negatives))
+
+    def plan(self, batch: Batch) -> DrawPlan:
+        p = prepared(self.tables).probabilities
+        return PoolPlan(self.negatives, p) if self.shared else CandidatePlan(self.negatives, probabilities=p)
 
     def log_q(self) -> np.ndarray | None:
         with np.errstate(divide="ignore"):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, Embeddings
 from bayesneg.kernels.torch.score_lists import TrainingRows
 from bayesneg.models.scorers import EmbeddingScorer
+from bayesneg.models.torch.batch_scores import EmbeddingScores
 from bayesneg.models.torch.summaries import TorchSummaries
 
 
@@ -19,19 +19,16 @@ class TensorScorer:
     Args:
         train: The training interactions.
         rows: The same on the device.
-        cosine: Whether scores are cosines.
     """
 
-    def __init__(self, train: Interactions, rows: TrainingRows, *, cosine: bool) -> None:
-        self.train, self.rows, self.cosine = train, rows, cosine
+    def __init__(self, train: Interactions, rows: TrainingRows) -> None:
+        self.train, self.rows = train, rows
         self._summaries: TorchSummaries | None = None
         self._on_host: EmbeddingScorer | None = None
 
-    def see(self, which: Tensor | None, users: Tensor, items: Tensor) -> None:
-        """Take over the embeddings, and the users (B,) of the batch."""
-        if self.cosine:
-            users, items = (torch.nn.functional.normalize(vectors, dim=1) for vectors in (users, items))
-        self.which, self.vectors, self._on_host = which, (users.detach(), items.detach()), None
+    def see(self, scores: EmbeddingScores) -> None:
+        """Take over the embeddings, and the users of the batch."""
+        self.scores, self._on_host = scores, None
 
     @property
     def n_users(self) -> int:
@@ -54,16 +51,16 @@ class TensorScorer:
         self, batch: Batch, ranks: np.ndarray, *, moved: float, pool: int, over_all: bool
     ) -> Tensor | None:
         """As declared by :class:`~bayesneg.interfaces.RefreshesOnDevice`."""
-        users, items = self.vectors
-        if users.device.type == "cpu" or self.which is None:
+        if self.scores.which.device.type == "cpu":
             return None
+        users, items = self.scores.users, self.scores.items
         if self._summaries is None:
             self._summaries = TorchSummaries(self.rows, ranks, users.shape[1], users.device)
         return self._summaries.refresh(
-            self.which, (users, items), batch.epoch, moved=moved, pool=pool, over_all=over_all
+            self.scores.which, (users, items), batch.epoch, moved=moved, pool=pool, over_all=over_all
         )
 
     def _host(self) -> EmbeddingScorer:
         if self._on_host is None:
-            self._on_host = EmbeddingScorer(*(vectors.cpu().contiguous().numpy() for vectors in self.vectors))
+            self._on_host = EmbeddingScorer(self.scores.users.cpu().numpy(), self.scores.items.cpu().numpy())
         return self._on_host

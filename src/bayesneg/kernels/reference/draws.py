@@ -96,6 +96,17 @@ def weighted_item(row: np.ndarray, weights: np.ndarray, numbers: Iterator[int]) 
     return item_at(left, unit(next(numbers)))
 
 
+def first_of_its_user(users: np.ndarray) -> np.ndarray:
+    """True (B,) where no earlier example of the batch has the same user.
+
+    >>> first_of_its_user(np.array([4, 7, 4]))
+    array([ True,  True, False])
+    """
+    first = np.zeros(len(users), dtype=bool)
+    first[np.unique(users, return_index=True)[1]] = True
+    return first
+
+
 def item_at(weights: np.ndarray, share: float) -> int:
     """The item in whose part of the cumulated weights the ``share`` of the whole lies."""
     mass = np.cumsum(weights)

@@ -125,7 +125,7 @@ def judged(rule: PosteriorRule, draws: Draws, batch: Batch) -> tuple[np.ndarray,
 def weight_of(unbias: Any, weight: Any, ramp: bool) -> Any:
     """ω = unbias, or the ramp clip(((1 + λ) · unbias − 1) / λ, 0, 1) of the sampling risk.
 
-    >>> float(weight_of(0.6, 5.0, False)), round(float(weight_of(0.6, 5.0, True)), 6)
-    (0.6, 0.52)
+    >>> weight_of(np.array([0.1, 0.6]), 5.0, True).round(6)
+    array([0.  , 0.52])
     """
     return ((1.0 + weight) * unbias - 1.0).clip(0.0, weight) / weight if ramp else unbias

@@ -26,7 +26,7 @@ from bayesneg.kernels.reference.selections import weight_of
 from bayesneg.kernels.torch.choices.base import BatchScores, TensorBatch, torch_choice
 from bayesneg.kernels.torch.choices.posterior import TorchMostUnbiased
 from bayesneg.kernels.torch.formulas import base_cdf, counted_unbias
-from bayesneg.kernels.torch.score_lists import INFINITY, TrainingRows, numbers
+from bayesneg.kernels.torch.score_lists import INFINITY, TrainingRows, contains, numbers
 
 MOST_SLOTS = 1 << 24  # pairs of a batch with its users' rows that a GPU handles without asking how many there are
 
@@ -74,6 +74,23 @@ def counting(pool: Tensor, slot_of: Tensor, users: Tensor, rows: TrainingRows) -
     first = slot_of[pool] == numbers(len(pool), pool.device)
     pairs = pooled(rows.indptr, rows.items, users, slot_of, len(pool), rows.longest)
     return with_cells(first.expand(len(users), -1), pairs.cells, False)
+
+
+def sums_in_rows(parts: Tensor, users: Tensor, items: Tensor, rows: TrainingRows) -> Tensor:
+    """The sums (n,) float64 of numbers (n, B, K) over the negatives that are in the rows of their users.
+
+    Args:
+        parts: The numbers of each negative.
+        users: The users (B,).
+        items: The negatives of each, a row (K,) for each user or more, or a pool (N,) that all share.
+        rows: Rows of users, such as their false negatives.
+    """
+    if items.ndim == 2:
+        return (parts * contains(rows, users, items[: len(users)])).sum(dim=(1, 2), dtype=torch.float64)
+    slots = slots_of(items, rows.n_items)
+    cells = pooled(rows.indptr, rows.items, users, slots, len(items), rows.longest).cells
+    flat = torch.nn.functional.pad(parts.flatten(1), (0, 1))  # pairs outside the pool fall on the last, 0
+    return flat.index_select(1, cells).sum(dim=1, dtype=torch.float64)
 
 
 class TorchPrior:
@@ -136,8 +153,8 @@ class TorchPoolWeights:
             assert isinstance(judge, TorchMostUnbiased)
             self.judge = judge
 
-    def update(self, rule: PoolRule) -> None:
-        """Take over the numbers that follow the epoch."""
+    def load(self, rule: PoolRule) -> None:
+        """Take over the numbers that follow the epoch, at its start."""
         if isinstance(rule, WeightsByPoolRank):
             for tensor, value in zip(self.likelihood, rule.likelihood, strict=True):
                 tensor.copy_(torch.as_tensor(value, dtype=torch.float64))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.formulas import list_sizes, risk
 from bayesneg.kernels.reference.selections import (
     LeastRisks,
@@ -34,6 +35,8 @@ class SeveralTensors(NamedTuple):
 class TorchSelection(ABC):
     """A rule that selects several negatives, on a device."""
 
+    needs_firsts = False  # whether the selection depends on which example is its user's first in the batch
+
     def __init__(self, rule: Any, device: torch.device) -> None:
         self.rule, self.device = rule, device
 
@@ -41,9 +44,17 @@ class TorchSelection(ABC):
     def select(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> SeveralTensors:
         """The negatives of a batch with their weights."""
 
-    def update(self, rule: Any) -> None:
-        """Take over the numbers that follow the epoch."""
+    def load(self, rule: Any) -> None:
+        """Take over the state of the rule, and the numbers that follow the epoch, at the start of an epoch."""
         self.rule = rule
+
+    def store(self) -> None:
+        """Write the state back to the arrays of the rule that was loaded last."""
+        return
+
+    def highest_rank(self, draws: Draws | None, n_items: int) -> int:
+        """An upper bound on the ranks that are drawn, for rules that draw ranks; ``draws`` is None on a device."""
+        return 0
 
 
 class TorchOne(TorchSelection):
@@ -52,10 +63,18 @@ class TorchOne(TorchSelection):
     def __init__(self, rule: Any, device: torch.device) -> None:
         super().__init__(rule, device)
         self.choice: TorchChoice = torch_choice(rule)(rule, device)
+        self.needs_firsts = self.choice.needs_firsts
 
-    def update(self, rule: Any) -> None:
-        super().update(rule)
+    def load(self, rule: Any) -> None:
+        super().load(rule)
+        self.choice.load(rule)
         self.choice.update(rule)
+
+    def store(self) -> None:
+        self.choice.store()
+
+    def highest_rank(self, draws: Draws | None, n_items: int) -> int:
+        return self.choice.highest_rank(self.rule, draws, n_items)
 
     def select(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> SeveralTensors:
         items = self.choice.choose(batch, rows, scores)[:, None]
@@ -64,8 +83,7 @@ class TorchOne(TorchSelection):
 
 class TorchTakeAll(TorchSelection):
     def select(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> SeveralTensors:
-        items = batch.draws.candidates
-        return SeveralTensors(items, (items >= 0).float())
+        return taken(batch, torch.ones_like(batch.draws.candidates, dtype=torch.float32))
 
 
 class TorchTakeSeveralHighest(TorchSelection):
@@ -106,8 +124,8 @@ class TorchJudged(TorchSelection):
         assert isinstance(choice, TorchMostUnbiased)
         self.judge = choice
 
-    def update(self, rule: Any) -> None:
-        super().update(rule)
+    def load(self, rule: Any) -> None:
+        super().load(rule)
         self.judge.update(rule.rule)
 
     def judged(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> tuple[Tensor, Tensor, Tensor]:
@@ -132,9 +150,14 @@ class TorchLeastRisks(TorchJudged):
 class TorchPosteriorWeights(TorchJudged):
     def select(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> SeveralTensors:
         _, _, true_negative = self.judged(batch, rows, scores)
-        there = batch.draws.candidates >= 0
-        weights = weight_of(true_negative, float(self.rule.rule.weight), self.rule.ramp)
-        return SeveralTensors(batch.draws.candidates, torch.where(there, weights, 0.0).float())
+        return taken(batch, weight_of(true_negative, float(self.rule.rule.weight), self.rule.ramp).float())
+
+
+def taken(batch: TensorBatch, weights: Tensor) -> SeveralTensors:
+    """All candidates that were drawn, with these weights (B, m)."""
+    drawn = batch.draws
+    there = numbers(drawn.candidates.shape[1], weights.device) < drawn.sizes[:, None]
+    return SeveralTensors(torch.where(there, drawn.candidates, -1), torch.where(there, weights, 0.0))
 
 
 EXECUTIONS: dict[type, type[TorchSelection]] = {

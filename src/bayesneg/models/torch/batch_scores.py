@@ -127,7 +127,7 @@ class EmbeddingScores:
         if not (users.requires_grad or items.requires_grad):
             raise InputError(NO_GRADIENT)
         w, h = users.index_select(0, self.which).float(), items.index_select(0, positives).float()
-        return scores_of(w, h, items, negatives.items, negatives.vectors, cosine=self.cosine)
+        return scores_of(w, h, items, negatives.items.clamp(min=0), negatives.vectors, cosine=self.cosine)
 
     def penalty(self, positives: Tensor, negatives: Negatives, shares: Tensor, strength: float) -> Tensor:
         """½ · strength · Σ_b (share_b · (|w_u|² + |h_i|²) + Σ_k share_bk · |h_k|²), of the first layer where given.
@@ -170,8 +170,8 @@ class DirectScores:
             raise InputError("the model's scores do not depend on its parameters; return them without detach()")
         if negatives.vectors is not None:
             raise InputError("this model gives scores and no vectors; a sampler of synthetic negatives needs vectors")
-        given = self.given.float()
-        found = given.index_select(1, negatives.items) if negatives.is_shared else given.gather(1, negatives.items)
+        given, items = self.given.float(), negatives.items.clamp(min=0)
+        found = given.index_select(1, items) if negatives.is_shared else given.gather(1, items)
         return given.gather(1, positives[:, None])[:, 0], found
 
     def penalty(self, positives: Tensor, negatives: Negatives, shares: Tensor, strength: float) -> Tensor:

@@ -35,11 +35,12 @@ from bayesneg.kernels.torch.choices.base import torch_choice
 from bayesneg.kernels.torch.score_lists import TrainingRows
 from bayesneg.models.scorers import EmbeddingScorer, unit_rows
 from bayesneg.models.torch.device import memory_named
+from bayesneg.models.torch.negatives import rows_on
 from bayesneg.models.torch.settings import TorchSettings
 from bayesneg.models.torch.steps import CompiledSteps, Packed, TorchSteps, largest_batch, pack
 from bayesneg.models.torch.summaries import TorchSummaries
 from bayesneg.models.torch.trainable import Trainable
-from bayesneg.models.torch.weighted import WeightedSteps, check_batch, rows_on, thresholds_of
+from bayesneg.models.torch.weighted import WeightedSteps, thresholds_of
 from bayesneg.models.validate import single, validate_negatives
 
 EXAMPLES = 1 << 15  # per block at most, unless a batch has more
@@ -164,10 +165,9 @@ class TorchLearner:
         labels: Mapping[str, Interactions],
     ) -> Iterator[Measured]:
         size = self.settings.batch_size
-        check_batch(sampler, size)
         with memory_named(self.device, self.settings):
             if self._weighted is None:
-                self._weighted = WeightedSteps(self.trainable, self._rows, loss, labels)
+                self._weighted = WeightedSteps(self.trainable, self.train, self._rows, loss, labels)
             self._refresh_thresholds(self._weighted, loss, epoch)
             for part in self._weighted.run(sampler, self._blocks(order, size, epoch, rng)):
                 self._seen = None
@@ -228,7 +228,7 @@ class TorchLearner:
 
     def _chosen_by_compiled_code(self, sampler: RuleSampler, block: Batch) -> Sampled:
         rule, draws = sampler.rule(block), sampler.draws(block)
-        if self._compiled_steps is None or not self._compiled_steps.fits(rule):
+        if self._compiled_steps is None or not self._compiled_steps.choice.fits(rule):
             self._compiled_steps = CompiledSteps(self.trainable, self.train, rule)
         return self._compiled_steps.run(rule, draws, block)
 

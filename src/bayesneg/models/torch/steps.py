@@ -11,6 +11,7 @@ from torch import Tensor
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, Sampled
 from bayesneg.kernels.reference.choices.base import Draws, Rule
+from bayesneg.kernels.reference.draws import first_of_its_user
 from bayesneg.kernels.torch.choices.base import DrawTensors, TensorBatch, torch_choice
 from bayesneg.kernels.torch.score_lists import TrainingRows, numbers
 from bayesneg.models.torch.batch_scores import EmbeddingScores
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
 NOBODY = np.empty(0, dtype=np.int64)
 
 
-class CompiledSteps:
-    """On the CPU compiled code chooses, from the embeddings that the forward pass has just computed."""
+class ChoiceOnHost:
+    """A rule that chooses one negative, by compiled code, from embeddings in host memory."""
 
-    def __init__(self, trainable: Trainable, train: Interactions, rule: Rule) -> None:
+    def __init__(self, train: Interactions, rule: Rule) -> None:
         from bayesneg.kernels.numba import scoring
         from bayesneg.kernels.numba.choices.base import compiled
 
-        self.trainable, self.train, self.kind = trainable, train, type(rule)
+        self.train, self.kind = train, type(rule)
         self.remembers = compiled(rule).remembers
         self.layout: TileLayout | None = None
         if compiled(rule).sweeps:
@@ -37,6 +38,33 @@ class CompiledSteps:
 
     def fits(self, rule: Rule) -> bool:
         return type(rule) is self.kind
+
+    def choose(
+        self,
+        rule: Rule,
+        draws: Draws,
+        users: np.ndarray,
+        positives: np.ndarray,
+        scores: EmbeddingScores,
+        negatives: np.ndarray,
+    ) -> None:
+        """Write the negatives (B,) int32 of a batch, −1 where there is none."""
+        from bayesneg.kernels.numba import scoring, sgd
+
+        w, h = scores.users.numpy(), scores.items.numpy()
+        tiled = scoring.no_tiles() if self.layout is None else scoring.tile_items(h, self.layout)
+        firsts = np.flatnonzero(first_of_its_user(users)) if self.remembers else NOBODY
+        sgd.choose_block(
+            rule, users, positives, draws, firsts,
+            self.train.indptr, self.train.indices, scoring.Factors(w, h, tiled), negatives,
+        )  # fmt: skip
+
+
+class CompiledSteps:
+    """On the CPU compiled code chooses, from the embeddings that the forward pass has just computed."""
+
+    def __init__(self, trainable: Trainable, train: Interactions, rule: Rule) -> None:
+        self.trainable, self.choice = trainable, ChoiceOnHost(train, rule)
 
     def run(self, rule: Rule, draws: Draws, block: Batch) -> Sampled:
         n, batch_size = len(block.users), self.trainable.settings.batch_size
@@ -46,24 +74,11 @@ class CompiledSteps:
             users, positives = (torch.from_numpy(a[part].astype(np.int64)) for a in (block.users, block.positives))
             scores = self.trainable.forward(users)
             assert isinstance(scores, EmbeddingScores)
-            self._choose(rule, Draws(*(array[part] for array in draws)), block, part, scores, negatives[part])
+            drawn = Draws(*(array[part] for array in draws))
+            self.choice.choose(rule, drawn, block.users[part], block.positives[part], scores, negatives[part])
             chosen = torch.from_numpy(negatives[part].astype(np.int64))
             infos[part] = self.trainable.update(scores, positives, chosen).numpy()
         return Sampled(block.users, negatives, infos)
-
-    def _choose(
-        self, rule: Rule, draws: Draws, block: Batch, part: slice, scores: EmbeddingScores, negatives: np.ndarray
-    ) -> None:
-        from bayesneg.kernels.numba import scoring, sgd
-
-        w, h = scores.users.numpy(), scores.items.numpy()
-        tiled = scoring.no_tiles() if self.layout is None else scoring.tile_items(h, self.layout)
-        users = block.users[part]
-        firsts = np.flatnonzero(first_of_its_user(users)) if self.remembers else NOBODY
-        sgd.choose_block(
-            rule, users, block.positives[part], draws, firsts,
-            self.train.indptr, self.train.indices, scoring.Factors(w, h, tiled), negatives,
-        )  # fmt: skip
 
 
 class Buffers(NamedTuple):
@@ -194,13 +209,6 @@ class TorchSteps:
         buffers.negatives.index_copy_(0, where, negatives)
         buffers.infos.index_copy_(0, where, infos)
         buffers.cursor.add_(size)
-
-
-def first_of_its_user(users: np.ndarray) -> np.ndarray:
-    """True (B,) where no earlier example of the batch has the same user."""
-    first = np.zeros(len(users), dtype=bool)
-    first[np.unique(users, return_index=True)[1]] = True
-    return first
 
 
 def largest_batch(counts: np.ndarray, batch_size: int) -> int:

@@ -13,12 +13,13 @@ from torch import Tensor, nn
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Loss, Negatives
 from bayesneg.kernels.reference.losses import LossValues, Scores
+from bayesneg.kernels.torch import losses
 from bayesneg.models.torch.adam import Adam
 from bayesneg.models.torch.batch_scores import DirectScores, EmbeddingScores
 from bayesneg.models.torch.device import memory_named, pick_device
 from bayesneg.models.torch.graph import SmoothedEmbeddings
-from bayesneg.models.torch.loss_values import evaluate_loss
 from bayesneg.models.torch.settings import TorchSettings
+from bayesneg.models.validate import evaluate_custom
 
 
 class Trainable:
@@ -228,3 +229,18 @@ class Trainable:
 
     def is_finite(self) -> bool:
         return all(bool(torch.isfinite(parameter).all()) for parameter in self.module.parameters())
+
+
+def evaluate_loss(loss: Loss, scores: Scores) -> LossValues:
+    """The loss of each example, built in or custom, and its derivatives by the scores, on their device.
+
+    A custom loss in NumPy is given arrays in host memory.
+    """
+    form = loss.form()
+    if form is not None:
+        return losses.evaluate(form, scores)
+    if loss.takes_tensors:
+        return loss.evaluate(scores)
+    arrays = Scores(*(None if part is None else part.double().cpu().numpy() for part in scores))
+    given = scores.positive
+    return LossValues(*(torch.from_numpy(part).to(given.device, given.dtype) for part in evaluate_custom(loss, arrays)))

@@ -36,6 +36,8 @@ class Learned(Prior):
         item_model: Item model to learn from: ``"ease"``, ``"neighbours"`` (item-based nearest neighbours) or ``"auto"``
             (EASE up to 8,192 items, neighbours above).
         l2: L2 penalty of EASE.
+        solver: How EASE is solved: ``"dense"`` (for a GPU machine where the catalogue is large), ``"low-rank"``, or
+            ``"auto"`` (dense up to 8,192 items).
         neighbours: Number of most similar items kept for each item.
         shrink: Shrinkage of similarities with little support.
         folds: Number K of cross-fitting folds; each holds out one K-th of the training pairs.
@@ -58,6 +60,7 @@ class Learned(Prior):
     NAME: ClassVar = "learned"
     item_model: Literal["auto", "ease", "neighbours"] = "auto"
     l2: float = 400.0
+    solver: Literal["auto", "dense", "low-rank"] = "auto"
     neighbours: int = 50
     shrink: float = 10.0
     folds: int = 5
@@ -69,6 +72,7 @@ class Learned(Prior):
 
     def __post_init__(self) -> None:
         one_of("item_model", self.item_model, ("auto", "ease", "neighbours"))
+        one_of("solver", self.solver, ("auto", "dense", "low-rank"))
         one_of("curve", self.curve, tuple(CURVES))
         number("l2", self.l2, above=0)
         number("shrink", self.shrink, least=0)
@@ -119,7 +123,7 @@ class Learned(Prior):
 
     def _item_model(self, train: Interactions) -> ItemModel:
         if self.item_model == "ease" or (self.item_model == "auto" and train.n_items <= DENSE_ITEMS):
-            return ease(train, l2=self.l2)
+            return ease(train, l2=self.l2, form=self.solver)
         return item_neighbours(train, neighbours=self.neighbours, shrink=self.shrink)
 
 

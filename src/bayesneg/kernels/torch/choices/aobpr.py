@@ -12,13 +12,16 @@ from bayesneg.kernels.torch.choices.base import BatchScores, TensorBatch, TorchC
 from bayesneg.kernels.torch.formulas import truncated_rank
 from bayesneg.kernels.torch.score_lists import INFINITY, TrainingRows, contains, hide_all, observed_pairs
 
+LARGEST = 1.0 - 2.0**-53  # of a uniform number
+
 
 @executes(AtScoreRank)
 class TorchAtScoreRank(TorchChoice):
     @staticmethod
-    def highest_rank(rule: AtScoreRank, draws: Draws, n_items: int) -> int:
+    def highest_rank(rule: AtScoreRank, draws: Draws | None, n_items: int) -> int:
         """Rounded up to a power of two, so that it seldom changes."""
-        highest = -rule.scale * np.log1p(draws.uniforms[:, 0].max() * np.expm1(-n_items / rule.scale))
+        most = LARGEST if draws is None else draws.uniforms[:, 0].max()
+        highest = -rule.scale * np.log1p(most * np.expm1(-n_items / rule.scale))
         return min(n_items - 1, 1 << int(highest + 1).bit_length())
 
     def _choose(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> Tensor:

@@ -105,8 +105,8 @@ class TorchChoice(ABC):
         return ()
 
     @staticmethod
-    def highest_rank(rule: Any, draws: Draws, n_items: int) -> int:
-        """An upper bound on the ranks that a block draws, for rules that draw ranks."""
+    def highest_rank(rule: Any, draws: Draws | None, n_items: int) -> int:
+        """An upper bound on the ranks that a block draws, for rules that draw ranks; without draws, on any."""
         return 0
 
     def _constants(self, rule: Any) -> list[Any]:
