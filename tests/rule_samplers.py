@@ -43,6 +43,8 @@ SAMPLERS = {
     "bns, table, small weight": bn.BNS(likelihood=Bent(), weight=0.1),
     "bns, flat": bn.BNS(likelihood="uninformative", prior=lambda users, items: items % 5 / 10.0),
     "bns, empirical": bn.BNS(likelihood=bn.likelihoods.Empirical(held_out=0.4), prior=FLAT),
+    "bns, bcl": bn.BNS(likelihood=bn.likelihoods.BCL(0.8), prior=FLAT),
+    "bns, bcl, measured": bn.BNS(likelihood=bn.likelihoods.BCL(held_out=0.4), prior=FLAT),
     "posterior": bn.Posterior(),
     "posterior, mixture": bn.Posterior(likelihood="mixture"),
     "posterior, table": bn.Posterior(likelihood=Bent()),
@@ -51,6 +53,10 @@ SAMPLERS = {
     "aobpr": bn.AOBPR(scale=4.0),
     "aobpr by factor": bn.AOBPR(scale=4.0, rank="factor"),
     "srns": bn.SRNS(memory=3, fresh=5, warmup=2),
+    "ahns": bn.samplers.AHNS(candidates=6, shift=0.3, level=0.7),
+    "ahns, another power": bn.samplers.AHNS(candidates=6, shift=2.0, level=1.3, exponent=-0.4),
+    "sir": bn.samplers.SIR(candidates=6, temperature=0.7),
+    "sir by popularity": bn.samplers.SIR(candidates=6, temperature=2.0, proposal="popularity"),
 }
 # a registered sampler of a class that is not listed joins by itself if it chooses one negative; WarmStart has the rules
 # of its parts

@@ -38,6 +38,7 @@ SAMPLERS = {name: registered(name) for name in registry.samplers()} | {
     "bns over all items": bn.BNS(cdf_over="all"),
     "bns with the inverted mixture": bn.BNS(likelihood="mixture"),
     "bns with an empirical likelihood": bn.BNS(likelihood="empirical"),
+    "bns with the likelihood of bcl": bn.BNS(likelihood="bcl", prior=bn.priors.Flat(0.1)),
     "bns with an empirical likelihood after rns": bn.WarmStart("rns", bn.BNS(likelihood="empirical"), warmup=1),
     "bns with a self-estimated prior": bn.BNS(prior="self", likelihood="uninformative"),
     "bns with a function": bn.BNS(prior=lambda users, items: np.full(np.shape(items), 0.1)),
@@ -48,7 +49,7 @@ SAMPLERS = {name: registered(name) for name in registry.samplers()} | {
     "bns with a refreshed CDF after rns": bn.WarmStart(bn.RNS(), bn.BNS(cdf="refreshed"), warmup=1),
     "custom": Hardest(),
 }
-WITHOUT_CHANCE = ("custom", "dns of all", "optimal", "in-batch")
+WITHOUT_CHANCE = ("custom", "dns of all", "optimal", "in-batch", "bcl")
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from bayesneg.kernels.reference import formulas
-from bayesneg.kernels.reference.choices import aobpr, posterior, srns, take
+from bayesneg.kernels.reference.choices import ahns, aobpr, posterior, resampled, srns, take
 
 
 def as_published(counts, p):
@@ -160,3 +160,25 @@ def test_srns_takes_score_plus_weighted_spread_over_time():
     assert slot(0.4) == 1  # 0.6225 < 0.5 + 0.4·0.3808 = 0.6523
     assert slot(9.9, n_past=1) == 0  # one epoch end has no spread
     assert slot(9.9, n_past=0) == 0
+
+
+def test_ahns_takes_the_score_nearest_to_a_target_that_falls_with_the_positive_s_score():
+    rule, x = ahns.NearestToTarget(shift=1.0, level=6.0, exponent=-2.0), np.array([6.0, 3.0, 1.0])
+    assert [ahns.target_score(rule, positive) for positive in (0.0, 1.0, 5.0)] == [6.0, 3.0, 1.0]  # 6 / (x_i + 1)
+    assert [ahns.choose_nearest(x, ahns.target_score(rule, positive)) for positive in (0.0, 1.0, 5.0)] == [0, 1, 2]
+    assert ahns.choose_nearest(x, 2.0) == 1  # 3 and 1 are as near: the earlier
+
+
+@pytest.mark.parametrize(("power", "target"), [(-2.0, math.inf), (-1.0, 6.0), (-0.5, 0.0)])
+def test_ahns_has_the_target_at_the_limit_for_a_positive_below_the_shift(power, target):
+    rule = ahns.NearestToTarget(shift=1.0, level=6.0, exponent=power)
+    assert ahns.target_score(rule, -1.0) == ahns.target_score(rule, -7.5) == target
+    assert ahns.choose_nearest(np.array([1.0, 3.0, 2.0]), math.inf) == 1  # the highest
+
+
+def test_resampling_weighs_by_the_softmax_over_the_proposal():
+    # x/τ = 0, ln 4; q = 1/4, 1/2: weights 1 · 4 and 4 · 2, so that a third goes to the first
+    x, log_q = np.array([0.0, math.log(2.0)]), np.log([0.25, 0.125, 0.5])
+    mass = resampled.resampling_mass(x, np.array([0, 2]), 0.5, log_q)
+    np.testing.assert_allclose(mass / mass[-1], [1 / 3, 1.0])
+    assert [resampled.resample(mass, uniform) for uniform in (0.0, 0.33, 0.34, 0.999)] == [0, 0, 1, 1]

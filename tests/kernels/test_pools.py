@@ -15,6 +15,7 @@ from bayesneg.kernels.reference import pools
 from bayesneg.kernels.reference.choices.posterior import LeastRisk, LeastRiskBySummary
 from bayesneg.kernels.reference.formulas import UNOBSERVED, AsCounted, OfMixture, Tabled
 from bayesneg.models.scorers import EmbeddingScorer
+from bayesneg.samplers.posterior.likelihoods import BCL
 
 torch = pytest.importorskip("torch")
 
@@ -83,6 +84,7 @@ RULES: dict[str, Any] = {
     "equal": pools.EqualWeights(),
     "rank, per item": pools.WeightsByPoolRank(5.0, False, AsCounted(), FORMS["per item"]),
     "rank, sparse": pools.WeightsByPoolRank(5.0, False, OfMixture(0.1), FORMS["sparse"]),
+    "rank, bcl": pools.WeightsByPoolRank(5.0, False, BCL(0.8).form(), FORMS["sparse"]),
     "rank, sparse over items": pools.WeightsByPoolRank(2.0, True, OfMixture(0.1), FORMS["sparse over items"]),
     "rank, table": pools.WeightsByPoolRank(5.0, True, TABLE, FORMS["per group"]),
     "rank, computed": pools.WeightsByPoolRank(5.0, True, AsCounted(), FORMS["computed"]),

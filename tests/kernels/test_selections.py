@@ -33,6 +33,8 @@ RULES: dict[str, Any] = {
     "all": selections.TakeAll(),
     "highest": selections.TakeSeveralHighest(top=4, negatives=3),
     "highest, as many as the top": selections.TakeSeveralHighest(top=3, negatives=3),
+    "resampled": selections.TakeSeveralResampled(0.7, np.empty(0), negatives=3),
+    "resampled, by popularity": selections.TakeSeveralResampled(2.0, np.log(np.arange(1.0, N_ITEMS + 1)), negatives=2),
     "least risks": selections.LeastRisks(EXACT, negatives=3),
     "least risks, summary": selections.LeastRisks(
         LeastRiskBySummary(2.0, UNOBSERVED, OfMixture(0.1), KNOTS, RANKS), negatives=2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -181,3 +181,51 @@ def test_srns_fresh_items_are_uniform_over_what_is_not_in_memory():
     memory = np.array([0, 5])
     fresh = np.array([fresh_for_memory(row, memory, 1)[0] for row in drawn.candidates])
     assert_follows(fresh, dict.fromkeys([2, 3, 6, 7], 1 / 4))
+
+
+# ---- AHNS and SIR
+
+
+def test_ahns_picks_the_nearest_to_the_target_of_a_uniform_candidate_set():
+    train = interactions([[1], [0, 1, 2], [0, 2, 3], [0, 5], [0, 6], [0, 2, 4, 5]], 8)  # one positive, scored 2
+    free = [0, 2, 3, 4, 5, 6, 7]
+    law = dict.fromkeys(free, 0.0)
+    for subset in combinations(free, 3):
+        law[min(subset, key=lambda item: abs(SCORES[0, item] - 0.85))] += 1 / 35
+    assert_follows(draw(bn.samplers.AHNS(candidates=3, shift=2.0, level=3.4), train=train), law)
+
+
+def softmax_of(items, temperature=1.0):
+    weights = np.exp(SCORES[0, list(items)] / temperature)
+    return dict(zip(items, weights / weights.sum(), strict=True))
+
+
+def test_sir_of_all_candidates_draws_from_the_softmax_of_the_scores():
+    assert_follows(draw(bn.samplers.SIR(candidates="all", temperature=0.6)), softmax_of(FREE, 0.6))
+
+
+def test_sir_resamples_a_uniform_candidate_set():
+    law = dict.fromkeys(FREE, 0.0)
+    for pair in combinations(FREE, 2):
+        for item, chance in softmax_of(pair).items():
+            law[item] += chance / 15
+    assert_follows(draw(bn.samplers.SIR(candidates=2)), law)
+
+
+def test_sir_divides_by_the_proposal():
+    popular = {item: TRAIN.popularity[item] ** 0.5 for item in FREE if TRAIN.popularity[item] > 0}
+    total = sum(popular.values())
+    law = dict.fromkeys(FREE, 0.0)
+    for a, b in product(popular, popular):  # with replacement
+        weights = np.exp(SCORES[0, [a, b]]) / [popular[a], popular[b]]
+        for item, weight in zip((a, b), weights / weights.sum(), strict=True):
+            law[item] += weight * popular[a] * popular[b] / total**2
+    assert_follows(draw(bn.samplers.SIR(candidates=2, proposal="popularity", power=0.5)), law)
+
+
+def test_sir_draws_several_with_replacement_from_one_candidate_set():
+    ready = bn.samplers.SIR(candidates="all", temperature=0.6, negatives=2).prepare(TRAIN, rng=stream(0, "memory"))
+    found = ready.sample(batch_of(TRAIN, fixed_scorer(SCORES), stream(0, "draws"), size=8000, user=0))
+    one = softmax_of(FREE, 0.6)
+    pairs = {10 * a + b: one[a] * one[b] for a, b in product(FREE, FREE)}
+    assert_follows(found.items[:, 0] * 10 + found.items[:, 1], pairs)

@@ -156,13 +156,16 @@ def test_a_world_without_unobserved_pairs_has_no_false_share():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: bn.BNS(likelihood="logistic"), "likelihood must be one of empirical, mixture, paper, uninformative"),
+        (lambda: bn.BNS(likelihood="logistic"), "likelihood must be one of bcl, empirical, mixture, paper, uninf"),
         (lambda: bn.BNS(likelihood=["paper"]), r"likelihood must be one of .*, got \['paper'\]"),
         (lambda: bn.likelihoods.Mixture(1.5), "false_share must be"),
         (lambda: bn.likelihoods.Empirical(false_share=1.0), "false_share must be below 1"),
         (lambda: bn.likelihoods.Empirical(held_out=0.9), "held_out must be"),
         (lambda: bn.likelihoods.Empirical(held_out=0.0), "held_out must be"),
         (lambda: bn.BNS(likelihood="empirical", cdf_over="all"), "leave cdf_over at 'unobserved'"),
+        (lambda: bn.likelihoods.BCL(auc=0.4), "auc must be a number of at least 0.5 and at most 1, got 0.4"),
+        (lambda: bn.likelihoods.BCL(false_share=1), "false_share must be below 1"),
+        (lambda: bn.BNS(likelihood="bcl", cdf_over="all"), "leave cdf_over at 'unobserved'"),
     ],
 )
 def test_wrong_settings_are_named(make, words):
@@ -175,3 +178,71 @@ def test_with_too_few_pairs_to_hold_out_scores_are_uninformative():
     ready = bn.BNS(likelihood="empirical").prepare(train, rng=stream(0, "memory"))
     ready.end_epoch(1, scorer)
     np.testing.assert_array_equal(formulas.base_cdf(ready.form(), np.linspace(0, 1, 9)), 0.5)
+
+
+# ---- the likelihood of BCL
+
+
+@pytest.mark.parametrize("auc", [0.5, 0.7, 0.95, 1.0])
+def test_the_posterior_of_bcl_is_the_one_of_its_paper(auc):
+    M, rate = np.linspace(0.001, 0.999, 400), 0.1
+    negative, positive = (auc + (1 - 2 * auc) * M) * (1 - rate), ((1 - auc) - (1 - 2 * auc) * M) * rate
+    found = formulas.unbias(formulas.base_cdf(bn.likelihoods.BCL(auc).form(), M), rate)
+    np.testing.assert_allclose(found, negative / (negative + positive), rtol=1e-12)
+
+
+def test_with_a_perfect_auc_bcl_is_the_likelihood_of_the_bns_paper_to_the_bit():
+    M = np.arange(1, 1000) / 1000
+    np.testing.assert_array_equal(formulas.base_cdf(bn.likelihoods.BCL(1.0).form(), M), M)
+
+
+def test_the_densities_of_bcl_mix_those_of_the_two_orders_of_a_pair():
+    """Of two draws from f the higher is the false negative with probability α: what the formula of F assumes."""
+    auc, n = 0.8, 400_000
+    rng = np.random.default_rng(0)
+    pairs = np.sort(rng.random((n, 2)), axis=1)
+    in_order = rng.random(n) < auc
+    false, true = np.where(in_order, pairs[:, 1], pairs[:, 0]), np.where(in_order, pairs[:, 0], pairs[:, 1])
+    counts = [np.histogram(each, 20, (0, 1))[0] for each in (false, true)]
+    F = formulas.base_cdf(bn.likelihoods.BCL(auc).form(), (np.arange(20) + 0.5) / 20)
+    np.testing.assert_allclose(counts[0] / (counts[0] + counts[1]), F, atol=0.01)
+
+
+def test_the_auc_is_measured_on_held_out_pairs_against_true_negatives():
+    train, scorer = world()
+    likelihood = bn.likelihoods.BCL(held_out=0.3, false_share=0.2)
+    ready = bn.BNS(likelihood=likelihood).prepare(train, rng=stream(0, "memory"))
+    scorer.users[:], scorer.items[:] = np.abs(scorer.users), np.sort(np.abs(scorer.items), axis=0)  # ranks by number
+    held = ready.likelihood.measured.held_out.mask
+    np.testing.assert_array_equal(ready.form().values[:2], 0.5)
+    wins = []
+    for k in np.flatnonzero(held):
+        x = scorer.score_all(train.users[k : k + 1])[0]
+        free = np.setdiff1d(np.arange(train.n_items), train.row(train.users[k]))
+        wins.append(1 - np.mean(x[free] > x[train.indices[k]]))
+    # against a share θ of false negatives a positive wins half of the time
+    expected = np.clip((np.mean(wins) - 0.2 / 2) / 0.8, 0.5, 1.0)
+    ready.end_epoch(1, scorer)
+    assert 0.5 < expected < 1
+    assert ready.likelihood.measured.auc == pytest.approx(expected)
+    np.testing.assert_allclose(ready.form().values[:2], [1 - expected, expected])
+
+
+def test_a_given_auc_holds_nothing_out():
+    train, _ = world()
+    ready = bn.BNS(likelihood=bn.likelihoods.BCL(0.8)).prepare(train, rng=stream(0, "memory"))
+    assert not ready.holds_out
+    assert ready.state_dict() == {}
+
+
+def test_the_weights_of_bcl_with_the_tilt_of_hcl_are_its_importance_weights():
+    """ω_k ∝ P(true negative | s_k) · exp(β s_k/τ), normalised over the negatives of an example."""
+    rng, tau, beta = np.random.default_rng(0), 0.5, 0.7
+    s_i, s = rng.uniform(-1, 1, 3), rng.uniform(-1, 1, (3, 8))
+    ranks = np.argsort(np.argsort(s, axis=1), axis=1) + 1
+    weights = formulas.counted_unbias(bn.likelihoods.BCL(0.85).form(), ranks, 8, 0.1)
+    tilted = weights * np.exp(beta * s / tau)
+    importance = 8 * tilted / tilted.sum(axis=1, keepdims=True)
+    expected = -s_i / tau + np.log(np.exp(s_i / tau) + (importance * np.exp(s / tau)).sum(axis=1))
+    loss = bn.losses.HCL(temperature=tau, positive_rate=0.0, hardness=beta)
+    np.testing.assert_allclose(loss.evaluate(bn.losses.Scores(s_i, s, weights)).value, expected)

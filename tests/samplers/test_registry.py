@@ -32,7 +32,7 @@ def test_the_docstring_has_one_sentence_for_each_setting(kind):
 
 def test_the_paper_and_its_baselines_are_registered():
     assert {"rns", "pns", "aobpr", "dns", "srns", "bns", "bns-1", "bns-2", "bns-3", "bns-4"} <= set(registry.samplers())
-    assert list(registry.likelihoods()) == ["empirical", "mixture", "paper", "uninformative"]
+    assert list(registry.likelihoods()) == ["bcl", "empirical", "mixture", "paper", "uninformative"]
     assert {"popularity", "flat", "group", "oracle", "rate", "smoothed", "learned", "self"} == set(registry.priors())
 
 

@@ -42,6 +42,9 @@ SAMPLERS = {
     "posterior": bn.Posterior(),
     "in-batch": bn.samplers.InBatch(weighting="posterior"),
     "oracle": bn.BNS(prior=bn.priors.Oracle(SPLIT.test)),
+    "ahns": bn.samplers.AHNS(candidates=4),
+    "sir": bn.samplers.SIR(candidates=6),
+    "sir, several": bn.samplers.SIR(candidates=6, proposal="popularity", negatives=3),
 }
 
 
@@ -307,7 +310,10 @@ def test_a_loss_refuses_what_it_cannot_learn_from(change, said):
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
-@pytest.mark.parametrize("name", ["rns", "rns, shared", "dns", "bns", "bns, shared", "bns, learned", "in-batch", "pns"])
+@pytest.mark.parametrize(
+    "name",
+    ["rns", "rns, shared", "dns", "bns", "bns, shared", "bns, learned", "in-batch", "pns", "ahns", "sir, several"],
+)
 def test_nothing_waits_for_the_gpu(name):
     sampler = bnt.Sampler(SAMPLERS[name], TRAIN)
     U, V = torch.randn(80, 8, device="cuda"), torch.randn(60, 8, device="cuda")

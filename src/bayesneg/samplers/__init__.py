@@ -4,6 +4,7 @@ from typing import Any
 
 from bayesneg.interfaces import CandidateDraw, NegativeSampler, Preset, RuleSampler
 from bayesneg.kernels.reference.pools import SharedPool
+from bayesneg.samplers.ahns import AHNS
 from bayesneg.samplers.aobpr import AOBPR
 from bayesneg.samplers.bns import BNS, Posterior
 from bayesneg.samplers.candidates import UniformDraw
@@ -11,15 +12,18 @@ from bayesneg.samplers.dns import DNS
 from bayesneg.samplers.in_batch import InBatch
 from bayesneg.samplers.posterior.refresh import Refresh
 from bayesneg.samplers.schedules import LinearDecay, WarmStart
+from bayesneg.samplers.sir import SIR
 from bayesneg.samplers.srns import SRNS
 from bayesneg.samplers.static import PNS, RNS
 
 __all__ = [
+    "AHNS",
     "AOBPR",
     "BNS",
     "DNS",
     "PNS",
     "RNS",
+    "SIR",
     "SRNS",
     "CandidateDraw",
     "InBatch",

@@ -104,8 +104,8 @@ class BNS(_CandidateJudge):
         prior: Prior probability that an unobserved item is a false negative: a :class:`Prior` or a function
             ``(users, items) → probability``.
         likelihood: Step from the counted share of the score list to F: ``"paper"`` (F is that share), ``"mixture"``
-            (inverts the mixture of both classes), ``"empirical"`` (learned during training), ``"uninformative"``
-            (F = ½), or an object with settings.
+            (inverts the mixture of both classes), ``"bcl"`` (flattened by the model's AUC), ``"empirical"``
+            (learned during training), ``"uninformative"`` (F = ½), or an object with settings.
         cdf_over: Items that the score CDF counts: ``"unobserved"`` items, ``"catalogue"`` (unobserved items as a share
             of the whole catalogue) or ``"all"`` items.
         draw: Distribution from which the candidates are drawn, uniform by default.
@@ -137,6 +137,10 @@ class BNS(_CandidateJudge):
         "bns-3": Preset("BNS with the flat prior", {"prior": "flat"}),
         "bns-4": Preset("BNS with the group prior", {"prior": "group"}),
         "bns-learned": Preset("BNS with a prior learned from the training data", {"prior": "learned"}),
+        "bcl": Preset(
+            "a shared pool weighted by the posterior of Bayesian contrastive learning",
+            {"candidates": 2048, "shared": True, "weighting": "posterior", "likelihood": "bcl", "prior": "flat"},
+        ),
         "oracle": Preset("BNS with a prior that uses the test labels: an upper bound", {"prior": "oracle"}),
         "optimal": Preset("h*, BNS over every unobserved item", {"candidates": "all"}),
     }
@@ -241,8 +245,8 @@ class Posterior(_CandidateJudge):
         prior: Prior probability that an unobserved item is a false negative: a :class:`Prior` or a function
             ``(users, items) → probability``.
         likelihood: Step from the counted share of the score list to F: ``"paper"`` (F is that share), ``"mixture"``
-            (inverts the mixture of both classes), ``"empirical"`` (learned during training), ``"uninformative"``
-            (F = ½), or an object with settings.
+            (inverts the mixture of both classes), ``"bcl"`` (flattened by the model's AUC), ``"empirical"``
+            (learned during training), ``"uninformative"`` (F = ½), or an object with settings.
         cdf_over: Items that the score CDF counts: ``"unobserved"`` items, ``"catalogue"`` (unobserved items as a share
             of the whole catalogue) or ``"all"`` items.
         draw: Distribution from which the candidates are drawn, uniform by default.

@@ -38,7 +38,7 @@ class InBatch(PosteriorSampler):
             sampling risk) or ``"oracle"`` (from held-out labels: an upper bound).
         prior: Prior probability that an unobserved item is a false negative: a :class:`Prior` or a function
             ``(users, items) → probability``.
-        likelihood: Step from the share of the score list to F: ``"paper"``, ``"mixture"``, ``"empirical"``,
+        likelihood: Step from the share of the score list to F: ``"paper"``, ``"mixture"``, ``"bcl"``, ``"empirical"``,
             ``"uninformative"``, or an object with settings.
         weight: Weight λ of the sampling risk, for ``weighting="risk"``.
         corrected: Whether the loss is corrected by the log-probabilities of the draw.

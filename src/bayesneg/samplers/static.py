@@ -180,15 +180,17 @@ class PNS(RuleSampler):
             return None if self.negatives == 1 else np.log(prepared(self.tables).probabilities)
 
     def draws(self, batch: Batch) -> Draws:
-        from bayesneg.kernels.numba import draws
-
-        tables = prepared(self.tables)
-        drawn = [
-            draws.weighted_items(
-                batch.users, batch.train.observed, *tables, seed_from(batch.rng), threads=batch.threads
-            )
-            for _ in range(self.negatives)
-        ]
-        candidates = drawn[0][0] if self.negatives == 1 else np.concatenate([items for items, _ in drawn], axis=1)
-        sizes = drawn[0][1] * np.int32(self.negatives)  # a user has items to draw, or has none
+        candidates, sizes = weighted_candidates(prepared(self.tables), batch, self.negatives)
         return Draws(candidates, sizes, no_numbers(len(sizes)), no_numbers(len(sizes)))
+
+
+def weighted_candidates(tables: PopularityTables, batch: Batch, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Unobserved items (B, size), drawn independently by popularity, and their number (B,): all, or none."""
+    from bayesneg.kernels.numba import draws
+
+    drawn = [
+        draws.weighted_items(batch.users, batch.train.observed, *tables, seed_from(batch.rng), threads=batch.threads)
+        for _ in range(size)
+    ]
+    candidates = drawn[0][0] if size == 1 else np.concatenate([items for items, _ in drawn], axis=1)
+    return candidates, drawn[0][1] * np.int32(size)

@@ -56,6 +56,10 @@ SPACE: Final[Mapping[str, Range | str]] = {
     "scale": Between(10.0, 1000.0),
     "alpha": Between(0.5, 50.0),
     "temperature": Between(1.0, 100.0),
+    "sir:temperature": Between(0.05, 5.0),  # of one sampler, in place of the line above
+    "shift": Between(0.1, 10.0),
+    "level": Between(0.05, 5.0),
+    "exponent": Among((-1.5, -2.0, -3.0)),
 }
 BASELINES: Final[Mapping[type[Baseline], tuple[str, tuple[float, ...]]]] = {
     EASE: ("l2", (100.0, 200.0, 400.0, 800.0, 1600.0)),
@@ -109,7 +113,7 @@ def family(spec: SamplerSpec, split: Split) -> Family:
     ranges: dict[str, Range] = {}
     left_out: dict[str, str] = {}
     for key in SPACE.keys() & spec.known().keys() - spec.fixed:
-        values = SPACE[key]
+        values = SPACE.get(f"{spec.name}:{key}", SPACE[key])
         found = Among(tuple(spec.choices(key))) if isinstance(values, str) else values
         if isinstance(found, Among):
             found = _buildable(spec, key, found, split, left_out)

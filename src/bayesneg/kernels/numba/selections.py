@@ -13,14 +13,21 @@ import numpy as np
 from numba.extending import overload
 
 from bayesneg.kernels.numba.choices.base import Example, choose, compiled
+from bayesneg.kernels.numba.choices.resampled import resample, resampling_mass
 from bayesneg.kernels.numba.compiling import INLINED, entry_point, kernel, lent
 from bayesneg.kernels.numba.early_stop import NOTHING, judge_candidates, sweep
 from bayesneg.kernels.numba.formulas import counted_unbias, info, list_sizes, risk
-from bayesneg.kernels.numba.scoring import TILE, dot
+from bayesneg.kernels.numba.scoring import TILE, dot, score_candidates
 from bayesneg.kernels.numba.summaries import length_of, others_above
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.choices.posterior import LeastRisk, LeastRiskBySummary
-from bayesneg.kernels.reference.selections import LeastRisks, PosteriorWeights, TakeAll, TakeSeveralHighest
+from bayesneg.kernels.reference.selections import (
+    LeastRisks,
+    PosteriorWeights,
+    TakeAll,
+    TakeSeveralHighest,
+    TakeSeveralResampled,
+)
 
 
 class Given(NamedTuple):
@@ -44,7 +51,7 @@ def compiled_selection(rule: Any, draws: Draws) -> CompiledSelection:
         return CompiledSelection(rule.items.shape[1], sweeps=False)
     if isinstance(rule, TakeAll):
         return CompiledSelection(m, sweeps=False)
-    if isinstance(rule, TakeSeveralHighest):
+    if isinstance(rule, TakeSeveralHighest | TakeSeveralResampled):
         return CompiledSelection(rule.negatives, sweeps=False)
     if isinstance(rule, LeastRisks):
         return CompiledSelection(min(rule.negatives, m), compiled(rule.rule).sweeps)
@@ -105,6 +112,15 @@ def _take_several_highest(rule, draws, example, indices, factors, x, items, weig
         items[k], weights[k] = candidates[best[k]], 1.0
 
 
+def _take_several_resampled(rule, draws, example, indices, factors, x, items, weights):  # type: ignore[no-untyped-def]
+    b = example.b
+    candidates = draws.candidates[b, : draws.sizes[b]]
+    score_candidates(factors.users[example.user], factors.items, candidates, x)
+    mass = resampling_mass(rule, x, candidates)
+    for k in range(len(items)):
+        items[k], weights[k] = candidates[resample(mass, draws.uniforms[b, k])], 1.0
+
+
 def _least_risks(rule, draws, example, indices, factors, x, items, weights):  # type: ignore[no-untyped-def]
     candidates = draws.candidates[example.b, : draws.sizes[example.b]]
     x_candidates, risks = judge(rule.rule, draws, example, factors, x)
@@ -129,6 +145,7 @@ _SELECTIONS: dict[type, Callable[..., Any]] = {
     Given: _given,
     TakeAll: _take_all,
     TakeSeveralHighest: _take_several_highest,
+    TakeSeveralResampled: _take_several_resampled,
     LeastRisks: _least_risks,
     PosteriorWeights: _posterior_weights,
 }

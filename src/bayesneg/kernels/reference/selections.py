@@ -12,6 +12,7 @@ import numpy as np
 
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.choices.posterior import PosteriorRule
+from bayesneg.kernels.reference.choices.resampled import resample, resampling_mass
 from bayesneg.kernels.reference.formulas import counted_unbias, info, risk
 
 if TYPE_CHECKING:
@@ -56,6 +57,23 @@ class TakeSeveralHighest(NamedTuple):
                 other = k + int(draws.uniforms[b, k] * (len(best) - k))
                 best[[k, other]] = best[[other, k]]
                 items[b, k] = draws.candidates[b, best[k]]
+        return Several(items, (items >= 0).astype(np.float64))
+
+
+class TakeSeveralResampled(NamedTuple):
+    """``negatives`` candidates, drawn with replacement ∝ exp(x/τ − log q): SIR with several negatives."""
+
+    temperature: float  # τ
+    log_q: np.ndarray  # (n_items,) log-probabilities of the proposal, up to a constant; empty where it is uniform
+    negatives: int
+
+    def select(self, draws: Draws, batch: Batch) -> Several:
+        x = batch.score(np.maximum(draws.candidates, 0))
+        items = np.full((len(x), self.negatives), -1, dtype=np.int32)
+        for b in np.flatnonzero(draws.sizes):
+            candidates = draws.candidates[b, : draws.sizes[b]]
+            mass = resampling_mass(x[b, : len(candidates)], candidates, self.temperature, self.log_q)
+            items[b] = [candidates[resample(mass, uniform)] for uniform in draws.uniforms[b, : self.negatives]]
         return Several(items, (items >= 0).astype(np.float64))
 
 

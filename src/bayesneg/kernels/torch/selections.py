@@ -10,9 +10,17 @@ from torch import Tensor
 
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.formulas import list_sizes, risk
-from bayesneg.kernels.reference.selections import LeastRisks, PosteriorWeights, TakeAll, TakeSeveralHighest, weight_of
+from bayesneg.kernels.reference.selections import (
+    LeastRisks,
+    PosteriorWeights,
+    TakeAll,
+    TakeSeveralHighest,
+    TakeSeveralResampled,
+    weight_of,
+)
 from bayesneg.kernels.torch.choices.base import BatchScores, TensorBatch, TorchChoice, torch_choice
 from bayesneg.kernels.torch.choices.posterior import TorchMostUnbiased
+from bayesneg.kernels.torch.choices.resampled import resampled
 from bayesneg.kernels.torch.formulas import counted_unbias, info
 from bayesneg.kernels.torch.score_lists import INFINITY, TrainingRows, numbers
 
@@ -96,6 +104,17 @@ class TorchTakeSeveralHighest(TorchSelection):
         return SeveralTensors(items, (items >= 0).float())
 
 
+class TorchTakeSeveralResampled(TorchSelection):
+    def __init__(self, rule: TakeSeveralResampled, device: torch.device) -> None:
+        super().__init__(rule, device)
+        self.log_q = torch.tensor(rule.log_q, device=device)
+
+    def select(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> SeveralTensors:
+        items = resampled(self.rule, self.log_q, batch.draws, scores, self.rule.negatives)
+        items = torch.where(batch.draws.sizes[:, None] > 0, items, -1)
+        return SeveralTensors(items, (items >= 0).float())
+
+
 class TorchJudged(TorchSelection):
     """What the selections by posterior share: scores and unbias of the candidates."""
 
@@ -144,6 +163,7 @@ def taken(batch: TensorBatch, weights: Tensor) -> SeveralTensors:
 EXECUTIONS: dict[type, type[TorchSelection]] = {
     TakeAll: TorchTakeAll,
     TakeSeveralHighest: TorchTakeSeveralHighest,
+    TakeSeveralResampled: TorchTakeSeveralResampled,
     LeastRisks: TorchLeastRisks,
     PosteriorWeights: TorchPosteriorWeights,
 }

@@ -21,15 +21,14 @@ from bayesneg.interfaces import FollowsTraining, Prior, Scorer
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.formulas import AsCounted, LikelihoodForm, OfMixture, Tabled
 from bayesneg.samplers.candidates import evenly_spread, prepared
-from bayesneg.samplers.posterior.held_out import HeldOutPairs, Ranks
+from bayesneg.samplers.posterior.held_out import HeldOutPairs
+from bayesneg.samplers.posterior.rank_density import POINTS, rising_density
 from bayesneg.samplers.priors.basic import probabilities_of
 
 MAX_PAIRS = 1 << 16  # unobserved pairs over which the mean of a prior is taken
-POINTS = 48  # of a learned table, at most
-MIN_PER_BIN = 25  # held-out pairs in a bin of a learned table
 MIN_TRUE_SHARE = 0.05  # of true negatives assumed in any bin
 
-__all__ = ["Empirical", "Likelihood", "Mixture", "Paper", "Uninformative"]
+__all__ = ["BCL", "Empirical", "Likelihood", "Mixture", "Paper", "Uninformative"]
 
 
 class Likelihood(FollowsTraining, ABC):
@@ -171,9 +170,7 @@ class Empirical(Likelihood):
 
     def __post_init__(self) -> None:
         number("held_out", self.held_out, above=0, most=0.5)
-        check_false_share(self.false_share)
-        if self.false_share == 1:
-            raise InputError("false_share must be below 1, since g is the density of true negatives, got 1")
+        check_false_share(self.false_share, below=1)
 
     def fit(self, train: Interactions, prior: Prior, *, rng: np.random.Generator) -> Empirical:
         held_out = HeldOutPairs.drawn(train, self.held_out, rng)
@@ -212,6 +209,92 @@ class Empirical(Likelihood):
         ratio.table = Tabled(*(state[name].copy() for name in Tabled._fields))
 
 
+@dataclass
+class MeasuredAUC:
+    """The state of the likelihood of BCL: the AUC of the model on held-out pairs."""
+
+    held_out: HeldOutPairs
+    false_share: float  # θ
+    auc: float  # ½ until an epoch has ended
+
+
+@dataclass(frozen=True)
+class BCL(Likelihood):
+    """The likelihood of Bayesian contrastive learning: F = (1−α) + (2α−1)·M, with α the AUC of the model.
+
+    A false negative scores above a true one with probability α only. The densities are those of the BNS paper, mixed:
+    g = 2f·(α(1−M) + (1−α)M) and h = 2f·(αM + (1−α)(1−M)), so that with the prior τ⁺ of a false negative and τ⁻ = 1 − τ⁺
+
+        unbias = (α + (1−2α)M)·τ⁻ / ((α + (1−2α)M)·τ⁻ + ((1−α) − (1−2α)M)·τ⁺).
+
+    α = 1 is the likelihood of the BNS paper, α = ½ an uninformative one. BCL has one class prior: ``Flat(τ⁺)``. Its
+    concentration on hard negatives is the tilt of the loss ``HCL(positive_rate=0, hardness=β)``.
+
+    Args:
+        auc: The AUC α, from ½ to 1; unless given it is measured after each epoch on held-out training pairs.
+        held_out: Share of the training pairs held out from training to measure the AUC, at most 20,000 pairs.
+        false_share: Share θ of false negatives among the unobserved items that the AUC is measured against, by default
+            the mean of the prior over them.
+
+    Example:
+        >>> BCL(auc=0.9).follows_training, BCL().follows_training
+        (False, True)
+
+    Reference:
+        B. Liu, B. Wang and T. Li, "Bayesian Self-Supervised Contrastive Learning", arXiv:2301.11673, 2023.
+    """
+
+    NAME: ClassVar = "bcl"
+    auc: float | None = None
+    held_out: float = 0.05
+    false_share: float | None = None
+    measured: MeasuredAUC | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.auc is not None:
+            number("auc", self.auc, least=0.5, most=1)
+        number("held_out", self.held_out, above=0, most=0.5)
+        check_false_share(self.false_share, below=1)
+
+    def fit(self, train: Interactions, prior: Prior, *, rng: np.random.Generator) -> BCL:
+        if self.auc is not None:
+            return self
+        held_out = HeldOutPairs.drawn(train, self.held_out, rng)
+        return replace(self, measured=MeasuredAUC(held_out, false_share(self.false_share, train, prior), 0.5))
+
+    def form(self) -> Tabled:
+        auc = float(prepared(self.measured).auc if self.auc is None else self.auc)
+        return tabled(np.array([0.0, 1.0]), np.array([1.0 - auc, auc]))
+
+    @property
+    def follows_training(self) -> bool:
+        return self.auc is None
+
+    @property
+    def counts_unobserved_only(self) -> bool:
+        return self.auc is None
+
+    def without_held_out(self, draws: Draws, positions: np.ndarray) -> Draws:
+        return draws if self.measured is None else self.measured.held_out.removed_from(draws, positions)
+
+    def end_epoch(self, scorer: Scorer) -> None:
+        state = self.measured
+        if state is None or not state.held_out.mask.any():
+            return
+        above, n = state.held_out.ranks(scorer)
+        against = np.mean(1.0 - above / np.maximum(n - 1, 1))  # all unobserved items: (1−θ)α + θ/2
+        state.auc = float(np.clip((against - state.false_share / 2) / max(1.0 - state.false_share, 1e-9), 0.5, 1.0))
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        if self.measured is None:
+            return {}
+        return {"held": self.measured.held_out.mask, "auc": np.array(self.measured.auc)}
+
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        if self.measured is not None:
+            self.measured.held_out.mask[:], self.measured.auc = state["held"], float(state["auc"])
+
+
 def as_likelihood(likelihood: Likelihood | str) -> Likelihood:
     """A likelihood as it is, a name as the likelihood with its default settings."""
     from bayesneg.samplers.registry import likelihoods
@@ -226,9 +309,11 @@ def as_likelihood(likelihood: Likelihood | str) -> Likelihood:
     )
 
 
-def check_false_share(value: float | None) -> None:
+def check_false_share(value: float | None, *, below: float = np.inf) -> None:
     if value is not None:
         number("false_share", value, least=0, most=1)
+        if value >= below:
+            raise InputError("false_share must be below 1, since g is the density of true negatives, got 1")
 
 
 def false_share(given: float | None, train: Interactions, prior: Prior) -> float:
@@ -249,36 +334,3 @@ def tabled(at: np.ndarray, values: np.ndarray) -> Tabled:
         np.concatenate((values, np.full(more, values[-1]))),
         np.concatenate((slopes, np.zeros(more))),
     )
-
-
-def rising_density(ranks: Ranks, n_items: int) -> tuple[np.ndarray, np.ndarray]:
-    """The density h of held-out pairs over M, relative to uniform: points from 0 to 1, and the non-decreasing h there.
-
-    M of a pair is (n − above)/(n + 1). Bins with fixed edges, geometric in 1−M, are merged from the top until each has
-    enough pairs; h is their number over the number expected if ranks were uniform.
-    """
-    from scipy.optimize import isotonic_regression
-
-    edges = np.concatenate(([0.0], np.geomspace(1.5 / (n_items + 1), 1.0, POINTS - 1)))  # of 1−M
-    tails = (ranks.above + 1) / (ranks.n + 1)
-    counts = np.histogram(tails, edges)[0]
-    last = np.clip(np.floor(edges[:, None] * (ranks.n + 1) * (1 + 1e-12)), 0, ranks.n)  # (E, P), last rank in each bin
-    uniform = (np.diff(last, axis=0) / ranks.n).sum(axis=1)
-    counts, uniform, edges = _merged(counts, uniform, edges)
-    h = isotonic_regression(counts / uniform, weights=uniform, increasing=False).x
-    middles = 1.0 - (edges[:-1] + edges[1:]) / 2.0
-    return np.concatenate(([0.0], middles[::-1])), np.concatenate((h[-1:], h[::-1]))
-
-
-def _merged(counts: np.ndarray, uniform: np.ndarray, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Bins merged with the next, from the first on, until each has enough pairs; the last takes the rest."""
-    ends, found, expected = [0], 0, 0.0
-    for bin_ in range(len(counts)):
-        found, expected = found + counts[bin_], expected + uniform[bin_]
-        if found >= MIN_PER_BIN and expected > 0:
-            ends.append(bin_ + 1)
-            found, expected = 0, 0.0
-    if len(ends) > 1:
-        ends.pop()
-    ends.append(len(counts))
-    return np.add.reduceat(counts, ends[:-1]), np.add.reduceat(uniform, ends[:-1]), edges[ends]
