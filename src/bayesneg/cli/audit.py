@@ -103,6 +103,7 @@ def audit(
             rich_help_panel=opt.TRAINING,
         ),
     ] = ALL,
+    loss: opt.Losses = None,
     seeds: opt.Seeds = 3,
     settings: opt.Settings = None,
     model: opt.ModelOfSamplers = "mf",
@@ -138,6 +139,7 @@ def audit(
       bayesneg audit clicks.csv --samplers my.py:Mine,bns:prior=my.py:Prior
     """
     from bayesneg.experiments.audit import audit as run_all
+    from bayesneg.experiments.contenders import named_losses
     from bayesneg.report.audit_page.page import write_audit
     from bayesneg.report.audit_page.rows import summary
 
@@ -149,12 +151,14 @@ def audit(
         if out.resolve() == report.resolve():
             raise InputError(f"--out and --report are both {out}; give two files")
     built, specs = opt.contenders(samplers, model, settings, device)
+    named_losses(loss)  # before any data is read
     # what a custom sampler prints must not mix with --json
     with redirect_stdout(sys.stderr), interruptible(out, "the finished runs"):
         found = run_all(
             built,
             hiding.splits(reading),
             {spec.label: spec.build for spec in specs},
+            loss=loss,
             seeds=seeds,
             epochs=epochs,
             probes=probes,
