@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -95,8 +96,9 @@ def main() -> None:
         return pack(StudySource(), ["gowalla"], arguments.pack)
     source = StudySource() if arguments.arrays is None else PackedSource(arrays=arguments.arrays)
     split = source.split("gowalla", "blind")
-    item_model = "auto" if arguments.solver == "auto" else "ease"
-    prior = bn.priors.Learned(item_model=item_model, solver=arguments.solver, l2=arguments.l2)
+    prior = bn.priors.Learned(solver=arguments.solver, l2=arguments.l2)
+    if arguments.solver != "auto":
+        prior = replace(prior, item_model="ease")
     arguments.out.mkdir(parents=True, exist_ok=True)
     for weighting in arguments.only.split(","):
         for seed in range(arguments.seeds):

@@ -16,12 +16,12 @@ from typing import Any, Literal
 import numpy as np
 
 from bayesneg.checks import an_object, whole
+from bayesneg.config.loss_specs import as_loss
 from bayesneg.data.splits import Split
 from bayesneg.errors import DivergedError, InputError
 from bayesneg.evaluation import ranking
 from bayesneg.evaluation.sampling_quality import SamplingQuality
 from bayesneg.interfaces import Learner, Loss, Model, NegativeSampler, Observer
-from bayesneg.losses import as_loss
 from bayesneg.models.baseline import Baseline, NoSampler
 from bayesneg.progress import epoch_bar
 from bayesneg.runs.record import jsonable
@@ -55,8 +55,8 @@ def fit(
         model: Settings such as ``MF(dim=32)``. A baseline such as ``EASE()`` takes no sampler and has one epoch.
         split: The training, test and, if there is one, validation part, over the same users and items.
         sampler: A built-in sampler, or a custom :class:`~bayesneg.interfaces.NegativeSampler`.
-        loss: Loss of a positive and its negatives, such as ``bn.losses.Softmax(temperature=0.1)``, or the name of one;
-            BPR unless given.
+        loss: Loss of a positive and its negatives, such as ``bn.losses.Softmax(temperature=0.1)``, or text as on the
+            command line, ``"softmax:temperature=0.1"``; BPR unless given.
         epochs: Passes over the training interactions.
         seed: Of the initial embeddings, the order of examples and every draw. The same seed gives the same bytes on a
             CPU.
@@ -84,7 +84,7 @@ def fit(
     """
     for name, count in (("epochs", epochs), ("evaluate_every", evaluate_every), ("checkpoint_every", checkpoint_every)):
         whole(name, count)
-    _check_given(model, split, sampler, observer)
+    _check_given(model, split, sampler, loss, observer)
     epochs = 1 if isinstance(model, Baseline) else epochs
     loss = as_loss(loss)
     record = begun_record(
@@ -239,7 +239,9 @@ def _part(state: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
     return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
 
 
-def _check_given(model: Model, split: Split, sampler: NegativeSampler | None, observer: Observer | None) -> None:
+def _check_given(
+    model: Model, split: Split, sampler: NegativeSampler | None, loss: object, observer: Observer | None
+) -> None:
     an_object("model", model, "bn.MF()")
     an_object("sampler", sampler, "bn.BNS()")
     if not isinstance(split, Split):
@@ -251,7 +253,7 @@ def _check_given(model: Model, split: Split, sampler: NegativeSampler | None, ob
         raise InputError(f"observer must be an object with the methods of bn.Observer, got {observer!r}")
     name = type(model).__name__
     if isinstance(model, Baseline):
-        for argument, given in (("a sampler", sampler), ("an observer", observer)):
+        for argument, given in (("a sampler", sampler), ("a loss", loss), ("an observer", observer)):
             if given is not None:
                 raise InputError(f"{name} samples no negatives; call fit without {argument}")
     elif sampler is None:

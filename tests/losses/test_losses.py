@@ -137,8 +137,6 @@ def test_a_custom_torch_loss_is_differentiated() -> None:
 
 def test_every_built_in_loss_is_found_by_its_name() -> None:
     assert set(bn.losses.losses()) == {"bpr", "logistic", "ccl", "softmax", "softmax-at-k", "psl", "dcl", "hcl"}
-    assert bn.losses.as_loss("psl") == bn.losses.PSL()
-    assert bn.losses.as_loss(None) == bn.losses.BPR()
 
 
 @pytest.mark.parametrize(
@@ -146,7 +144,6 @@ def test_every_built_in_loss_is_found_by_its_name() -> None:
     [
         (lambda: bn.losses.Softmax(temperature=0), "temperature must be a number above 0, got 0"),
         (lambda: bn.losses.PSL(surrogate="exp"), "surrogate must be one of relu, tanh, atan, got 'exp'"),
-        (lambda: bn.losses.as_loss("hinge"), "loss must be one of bpr, ccl"),
         (lambda: bn.losses.TorchLoss(3), "function must be a function of the scores, got 3"),
     ],
 )

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import bayesneg as bn
+from bayesneg.config.loss_specs import LossSpec
 from bayesneg.config.registry import built_in_samplers, priors
 from bayesneg.config.specs import SamplerSpec
-from bayesneg.tuning.space import EVERY, SPACE, Among, WholeBetween, family
+from bayesneg.tuning.space import EVERY, LOSS_SPACE, SPACE, Among, Between, Combination, WholeBetween, family
 from worlds import random_interactions
 
 
@@ -18,8 +19,8 @@ def split() -> bn.Split:
     return bn.split(random_interactions(np.random.default_rng(0), 20, 30, most=0.5), test=0.2, seed=0)
 
 
-def searched(text, split):
-    return family(SamplerSpec.parse(text), split)
+def searched(text, split, loss="bpr"):
+    return family(Combination(SamplerSpec.parse(text), LossSpec.parse(loss), names_loss=loss != "bpr"), split)
 
 
 def test_every_prior_is_tried_but_those_that_see_labels_or_lack_a_column(split):
@@ -29,7 +30,7 @@ def test_every_prior_is_tried_but_those_that_see_labels_or_lack_a_column(split):
     assert {"group", "oracle"} <= left_out
     assert "self" not in left_out, "it goes with a likelihood of its own"
     assert (
-        found.at({"prior": "self", "likelihood": "paper"}).build(split).likelihood
+        found.at({"prior": "self", "likelihood": "paper"}).sampler.build(split).likelihood
         == bn.BNS(likelihood="uninformative").likelihood
     )
     assert "needs a user column" in found.left_out["prior=group"]
@@ -58,13 +59,13 @@ def test_the_ranges_hold_the_usual_settings(split):
             continue
         found = searched(name, split)
         assert set(found.usual) == set(found.ranges), f"{name}: a default lies outside of its range"
-        assert found.at(found.usual).checked().keys() >= found.ranges.keys() | dict(named.presets).keys()
+        assert found.at(found.usual).sampler.checked().keys() >= found.ranges.keys() | dict(named.presets).keys()
 
 
 def test_a_setting_is_written_as_a_person_would(split):
     found = searched("bns:prior=flat", split)
     assert isinstance(found.ranges["candidates"], WholeBetween)
-    assert found.at({"candidates": 7, "weight": 3.14159}).written == "bns:candidates=7:weight=3.14:prior=flat"
+    assert found.at({"candidates": 7, "weight": 3.14159}).sampler.written == "bns:candidates=7:weight=3.14:prior=flat"
 
 
 def test_a_custom_sampler_is_tried_as_it_was_given(split, tmp_path):
@@ -75,4 +76,59 @@ def test_a_custom_sampler_is_tried_as_it_was_given(split, tmp_path):
     )
     found = searched(f"{path}:Mine:candidates=3", split)
     assert found.ranges == {}
-    assert found.at({}).written == f"{path}:Mine:candidates=3"
+    assert found.at({}).sampler.written == f"{path}:Mine:candidates=3"
+
+
+def test_the_settings_of_a_loss_are_searched_beside_those_of_the_sampler(split):
+    found = searched("dns", split, "softmax:negative_weight=1.1")
+    assert found.ranges["loss temperature"] == LOSS_SPACE["temperature"]
+    assert "loss negative_weight" not in found.ranges, "it was given"
+    at = found.at({"candidates": 3, "loss temperature": 0.0512345})
+    assert (at.sampler.written, at.loss.text()) == (
+        "dns:candidates=3",
+        "softmax:temperature=0.0512:negative_weight=1.1",
+    )
+    assert at.label == "DNS (candidates=3) + Softmax (temperature=0.0512, negative_weight=1.1)"
+    assert found.name == "DNS + Softmax (negative_weight=1.1)"
+
+
+def test_the_temperatures_of_srns_and_of_a_loss_are_two_settings(split):
+    found = searched("srns", split, "psl")
+    at = found.at({"temperature": 5.0, "loss temperature": 0.2, "loss surrogate": "atan"})
+    assert at.sampler.settings["temperature"] == "5"
+    assert at.loss.build() == bn.losses.PSL(0.2, "atan")
+    assert found.ranges["loss surrogate"] == Among(("relu", "tanh", "atan"))
+
+
+def test_the_weight_of_the_negatives_has_another_scale_in_ccl(split):
+    ranges = searched("rns", split, "ccl").ranges
+    assert ranges["loss negative_weight"] == Between(1.0, 1000.0)
+    assert searched("rns", split, "softmax").ranges["loss negative_weight"] == LOSS_SPACE["negative_weight"]
+
+
+@pytest.mark.parametrize("name", [name for name in bn.losses.losses() if name != "bpr"])
+def test_the_ranges_of_a_loss_hold_its_defaults(split, name):
+    found = searched("rns", split, name)
+    assert set(found.usual) == set(found.ranges)
+    assert found.at(found.usual).loss.build() == bn.losses.losses()[name]()
+
+
+def test_several_negatives_are_searched_where_there_are_several(split):
+    assert "negatives" not in searched("rns", split).ranges, "one negative and BPR is plain"
+    assert searched("rns", split, "softmax").ranges["negatives"] == WholeBetween(1, 64)
+    assert "weighting" not in searched("bns", split).ranges
+    assert searched("bns", split, "softmax").ranges["weighting"] == Among(("none", "posterior", "risk"))
+    assert "negatives" not in searched("bns", split, "softmax").ranges, "the candidates give their number"
+    assert searched("in-batch", split).ranges["weighting"] == Among(("none", "posterior", "risk"))
+
+
+def test_the_size_of_a_shared_pool_is_searched_up_to_the_catalogue(split):
+    wide = bn.split(bn.synthetic(30, 500, seed=0), test=0.2, seed=0)
+    for text, key in (("rns:shared=true", "negatives"), ("bns:shared=true:weighting=posterior", "candidates")):
+        assert searched(text, wide).ranges[key] == WholeBetween(256, 500)
+        assert key not in searched(text, split).ranges, "a catalogue of 30 items leaves no choice"
+
+
+def test_a_custom_loss_is_tried_as_it_was_given(split):
+    loss = LossSpec("mine", {}, bn.losses.TorchLoss(lambda s: s.positive))
+    assert family(Combination(SamplerSpec.parse("rns:negatives=2"), loss), split).ranges == {}

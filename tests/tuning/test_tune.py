@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import bayesneg as bn
+from bayesneg.config.loss_specs import LossSpec
+from bayesneg.config.specs import SamplerSpec
 from bayesneg.errors import InputError
 from bayesneg.tuning import search, space, tune
 from worlds import interactions, random_interactions
@@ -36,7 +38,7 @@ def facts(tuning):
 
 def test_a_trial_is_what_fit_finds_on_the_validation_part(split, tuning):
     for trial in tuning.trials[:3]:
-        sampler = search.SamplerSpec.parse(trial.sampler).build(split)
+        sampler = SamplerSpec.parse(trial.sampler).build(split)
         run = bn.fit(MODEL, split, sampler, epochs=6, seed=0, progress=False)
         assert trial.curve == run.record.at_epochs("validation_ndcg@20")
         assert trial.value == run.record.at_epochs("validation_ndcg@20")[run.record.reported_epoch]
@@ -383,3 +385,36 @@ def test_ctrl_c_while_the_journal_is_let_go_is_no_error_of_a_file(moment, tmp_pa
     monkeypatch.setattr(os, moment, interrupted)
     with pytest.raises(KeyboardInterrupt):
         storage.create_new_study([StudyDirection.MAXIMIZE], "now")
+
+
+def test_losses_are_tuned_with_the_sampler_and_the_command_names_the_loss(split, tmp_path):
+    few = {**FEW, "trials": 5, "seeds": 1, "epochs": 2, "out": tmp_path / "tuned"}
+    found = bn.tune(MODEL, split, "dns:candidates=3", loss=bn.losses.Softmax(temperature=0.5), **few)
+    assert [trial.family for trial in found.trials[:2]] == [
+        "RNS + BPR",
+        "DNS (candidates=3) + Softmax (temperature=0.5)",
+    ]
+    assert {record.loss.partition(" ")[0] for record in found.records} == {"BPR", "Softmax"}
+    tried = [trial for trial in found.trials if trial.loss != "bpr"]
+    assert len({trial.loss for trial in tried}) == len(tried) == 4
+    assert all(trial.loss.startswith("softmax:temperature=0.5") for trial in tried)
+    assert found.to_dict()["trials"][1]["loss"].startswith("softmax")
+    again = bn.tune(MODEL, split, "dns:candidates=3", loss=bn.losses.Softmax(temperature=0.5), resume=True, **few)
+    assert facts(again) == facts(found)
+    with pytest.raises(InputError, match="holds a search with another loss"):
+        bn.tune(MODEL, split, "dns:candidates=3", loss="psl", resume=True, **few)
+
+
+def test_the_recommended_loss_is_an_object_and_an_option(split):
+    bpr, softmax = (tune.Combination(SamplerSpec.parse("dns"), LossSpec.parse(text)) for text in ("bpr", "psl"))
+    assert "--loss" not in tune._train_options(MODEL, bpr, split, 5, 1)
+    options = tune._train_options(MODEL, softmax, split, 5, 1)
+    assert options[options.index("--loss") + 1] == "psl"
+    custom = bpr._replace(loss=LossSpec("mine", {}, bn.losses.TorchLoss(lambda s: s.positive)))
+    assert tune._train_options(MODEL, custom, split, 5, 1) is None, "no text gives a function"
+
+
+def test_the_loss_of_the_result_trains_what_is_recommended(split, tuning):
+    assert tuning.loss == bn.losses.BPR()
+    run = bn.fit(tuning.model, split, tuning.sampler, loss=tuning.loss, epochs=1, progress=False)
+    assert run.record.loss == "BPR"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 # what fits a narrow terminal, with its interval or without; the page has every interval
 PICKS = {
+    "fn_gradient": "gradient",
     "tnr": "TNR",
     "inf": "INF",
     "hardness": "hard",
@@ -103,6 +104,7 @@ def audit(
             rich_help_panel=opt.TRAINING,
         ),
     ] = ALL,
+    loss: opt.Losses = None,
     seeds: opt.Seeds = 3,
     settings: opt.Settings = None,
     model: opt.ModelOfSamplers = "mf",
@@ -138,6 +140,7 @@ def audit(
       bayesneg audit clicks.csv --samplers my.py:Mine,bns:prior=my.py:Prior
     """
     from bayesneg.experiments.audit import audit as run_all
+    from bayesneg.experiments.contenders import named_losses
     from bayesneg.report.audit_page.page import write_audit
     from bayesneg.report.audit_page.rows import summary
 
@@ -149,12 +152,14 @@ def audit(
         if out.resolve() == report.resolve():
             raise InputError(f"--out and --report are both {out}; give two files")
     built, specs = opt.contenders(samplers, model, settings, device)
+    named_losses(loss)  # before any data is read
     # what a custom sampler prints must not mix with --json
     with redirect_stdout(sys.stderr), interruptible(out, "the finished runs"):
         found = run_all(
             built,
             hiding.splits(reading),
             {spec.label: spec.build for spec in specs},
+            loss=loss,
             seeds=seeds,
             epochs=epochs,
             probes=probes,
@@ -175,7 +180,7 @@ def audit(
 
 def show_audit(records: Sequence[RunRecord]) -> None:
     """Two tables for each split, what is picked and how the posterior is calibrated, and one across the splits."""
-    from bayesneg.report.audit_page.rows import audit_finding, audited, caution, hidden_note
+    from bayesneg.report.audit_page.rows import audit_finding, audited, caution, gradient_finding, hidden_note
 
     found = audited(records)
     for split in found:
@@ -183,7 +188,7 @@ def show_audit(records: Sequence[RunRecord]) -> None:
         if split.with_posterior:
             _show_calibration(split)
         say(audit_finding(split))
-        for note in (hidden_note(split), caution(split)):
+        for note in (gradient_finding(split), hidden_note(split), caution(split)):
             if note:
                 say(note)
     if len(found) > 1:
@@ -192,6 +197,7 @@ def show_audit(records: Sequence[RunRecord]) -> None:
 
 def _show_picks(split: AuditedSplit) -> None:
     from bayesneg.report.audit_page.rows import measured
+    from bayesneg.report.details import loss_facts
     from bayesneg.report.names import UNIFORM, number
 
     rows = [
@@ -205,6 +211,7 @@ def _show_picks(split: AuditedSplit) -> None:
     rows.append((UNIFORM, number(split.uniform), *[""] * len(PICKS)))
     title = f"{split.name}: what is picked, last epoch"
     show_table(title, ("sampler", "false neg.", *PICKS.values()), rows)
+    say(f"gradient: the share of the loss's gradient on negatives that falls on false ones; {loss_facts(split.runs)}")
 
 
 def _show_calibration(split: AuditedSplit) -> None:

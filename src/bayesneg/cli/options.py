@@ -19,47 +19,52 @@ if TYPE_CHECKING:
 
 READING, SPLITTING, TRAINING, TUNING = "Reading the data", "Data split", "Training", "Tuning"
 
+
+def _training(help: str, *names: str, metavar: str | None = None, default: str | bool = True) -> Any:
+    return typer.Option(*names, metavar=metavar, help=help, show_default=default, rich_help_panel=TRAINING)
+
+
+def _losses(help: str) -> Any:
+    return _training(help, "--loss", "--losses", metavar="NAMES", default="bpr")
+
+
 Model = Annotated[
     str,
-    typer.Option(
-        metavar="NAME",
-        help="mf, lightgcn or torch-mf (the extra torch), or a baseline, which needs no sampler: popularity, item-knn, "
+    _training(
+        "mf, lightgcn or torch-mf (the extra torch), or a baseline, which needs no sampler: popularity, item-knn, "
         "ease, als (the extra als)",
-        rich_help_panel=TRAINING,
+        metavar="NAME",
     ),
 ]
-ModelOfSamplers = Annotated[
-    str,
-    typer.Option(metavar="NAME", help="mf, lightgcn or torch-mf (the extra torch)", rich_help_panel=TRAINING),
-]
+ModelOfSamplers = Annotated[str, _training("mf, lightgcn or torch-mf (the extra torch)", metavar="NAME")]
 Device = Annotated[
     str | None,
-    typer.Option(
-        metavar="auto|cpu|cuda",
-        help="device of a torch model; auto uses a GPU if there is one",
-        show_default="auto",
-        rich_help_panel=TRAINING,
-    ),
+    _training("device of a torch model; auto uses a GPU if there is one", metavar="auto|cpu|cuda", default="auto"),
 ]
-Epochs = Annotated[int, typer.Option(help="number of passes over the training interactions", rich_help_panel=TRAINING)]
-EvaluateEvery = Annotated[
-    int,
-    typer.Option(help="epochs between two evaluations; the last epoch is always evaluated", rich_help_panel=TRAINING),
-]
+Epochs = Annotated[int, _training("number of passes over the training interactions")]
+EvaluateEvery = Annotated[int, _training("epochs between two evaluations; the last epoch is always evaluated")]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="setting of the model, or of every sampler that has it; may be repeated",
-        rich_help_panel=TRAINING,
+    _training("setting of the model, or of every sampler that has it; may be repeated", "--set", metavar="KEY=VALUE"),
+]
+Loss = Annotated[
+    str | None,
+    _training(
+        "bpr, softmax, ccl and others, settings after colons: softmax:temperature=0.1, or file.py:Class; the list is "
+        "below",
+        metavar="NAME",
+        default="bpr",
     ),
 ]
-Seeds = Annotated[int, typer.Option(help="runs per sampler, with the seeds 0, 1, …", rich_help_panel=TRAINING)]
-Jobs = Annotated[
-    int | None,
-    typer.Option(help="runs at a time", show_default="one per core; on a GPU 1", rich_help_panel=TRAINING),
+Losses = Annotated[
+    str | None,
+    _losses(
+        "losses, comma-separated, each with every sampler: bpr,softmax:temperature=0.1; bayesneg train --help lists "
+        "them all"
+    ),
 ]
+Seeds = Annotated[int, _training("runs per sampler, with the seeds 0, 1, …")]
+Jobs = Annotated[int | None, _training("runs at a time", default="one per core; on a GPU 1")]
 DataDir = Annotated[
     Path | None,
     typer.Option(
@@ -81,12 +86,8 @@ def _splitting(help: str, *names: str, default: str | bool = True) -> Any:
 
 
 def _baselines(*, default: str) -> Any:
-    return typer.Option(
-        metavar="NAMES",
-        help="baselines without sampler: popularity, item-knn, ease, als; settings after colons",
-        show_default=default,
-        rich_help_panel=TRAINING,
-    )
+    help = "baselines without sampler: popularity, item-knn, ease, als; settings after colons"
+    return _training(help, metavar="NAMES", default=default)
 
 
 UserFile = Annotated[Path | None, _splitting("with --test: table of users and their attributes")]
@@ -238,13 +239,13 @@ class Comparing:
 
     samplers: Annotated[
         str,
-        typer.Option(
-            metavar="NAMES",
-            help="samplers, comma-separated, settings after colons: rns,dns:candidates=5; bayesneg train --help lists "
+        _training(
+            "samplers, comma-separated, settings after colons: rns,dns:candidates=5; bayesneg train --help lists "
             "them all",
-            rich_help_panel=TRAINING,
+            metavar="NAMES",
         ),
     ] = "rns,dns,bns"
+    loss: Losses = None
     baselines: Annotated[str | None, _baselines(default="none")] = None
     seeds: Seeds = 5
     settings: Settings = None
@@ -261,18 +262,19 @@ class Comparing:
 
     def prepared(self) -> tuple[AnyModel, list[SamplerSpec]]:
         """The model and the samplers, checked with the other options before any data is read."""
-        from bayesneg.experiments.contenders import named_baselines
+        from bayesneg.experiments.contenders import named_baselines, named_losses
 
         if self.resume and self.out is None:
             raise InputError("--resume needs --out, the folder of the runs to resume")
         check_file(self.report, "--report")
         named_baselines(self.baselines or ())
+        named_losses(self.loss)
         return contenders(self.samplers, self.model, self.settings, self.device)
 
     @property
     def how(self) -> dict[str, Any]:
         """The arguments that ``compare`` and ``tune`` share."""
-        names = ("seeds", "epochs", "evaluate_every", "jobs", "out", "resume")
+        names = ("loss", "seeds", "epochs", "evaluate_every", "jobs", "out", "resume")
         return {name: getattr(self, name) for name in names}
 
 
@@ -282,22 +284,23 @@ class Tuning(Comparing):
 
     samplers: Annotated[
         str,
-        typer.Option(
+        _training(
+            "samplers to tune, comma-separated; settings after colons are kept, the others are searched",
             metavar="NAMES",
-            help="samplers to tune, comma-separated; settings after colons are kept, the others are searched",
-            rich_help_panel=TRAINING,
         ),
     ] = "rns,dns,bns"
-    baselines: Annotated[str | None, _baselines(default="popularity,item-knn,ease")] = None
-    seeds: Annotated[int, typer.Option(help="runs per sampler in the final comparison", rich_help_panel=TRAINING)] = 5
-    epochs: Annotated[int, typer.Option(help="epochs of each trial and each final run", rich_help_panel=TRAINING)] = 100
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            help="runs at a time in the final comparison",
-            show_default="one per core; on a GPU 1",
-            rich_help_panel=TRAINING,
+    loss: Annotated[
+        str | None,
+        _losses(
+            "losses to tune with every sampler, comma-separated; settings after colons are kept, the others are "
+            "searched"
         ),
+    ] = None
+    baselines: Annotated[str | None, _baselines(default="popularity,item-knn,ease")] = None
+    seeds: Annotated[int, _training("runs per sampler in the final comparison")] = 5
+    epochs: Annotated[int, _training("epochs of each trial and each final run")] = 100
+    jobs: Annotated[
+        int | None, _training("runs at a time in the final comparison", default="one per core; on a GPU 1")
     ] = None
     out: Annotated[Path | None, typer.Option(help="folder for trials, final runs and recommendation")] = None
     resume: Annotated[bool, typer.Option("--resume", help="resume the search in --out")] = False

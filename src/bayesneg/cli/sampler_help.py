@@ -18,12 +18,24 @@ class WithSamplers(TyperCommand):
 
 
 def sampler_help() -> str:
-    from bayesneg.config.listing import likelihood_lines, model_lines, prior_lines, sampler_lines, setting_lines
+    from bayesneg.config.listing import (
+        likelihood_lines,
+        loss_lines,
+        model_lines,
+        prior_lines,
+        sampler_lines,
+        setting_lines,
+    )
 
     custom = ("file.py:Class", "a custom sampler, a subclass of bayesneg.NegativeSampler; its arguments are settings")
+    custom_losses = [
+        ("file.py:Class", "a custom loss, a subclass of bayesneg.losses.Loss; its arguments are settings"),
+        ("file.py:function", "a custom loss, a torch function of the scores"),
+    ]
     return "\n\n".join(
         [
             _block("Samplers, with their settings and defaults:", [*sampler_lines(), custom]),
+            _block("Losses, with their settings and defaults:", [*loss_lines(), *custom_losses]),
             _block("Priors (bns:prior=NAME, several joined by +, or prior=file.py:Class):", prior_lines()),
             _block("Likelihoods (bns:likelihood=NAME):", likelihood_lines()),
             _block("Models:", model_lines()),

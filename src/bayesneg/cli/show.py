@@ -9,13 +9,21 @@ from typing import Any
 from bayesneg.cli.output import counted, say, show_table
 from bayesneg.evaluation.results import EvaluationReport
 from bayesneg.evaluation.statistics import Estimate, estimate
+from bayesneg.report.details import loss_facts
 from bayesneg.report.finding import finding
 from bayesneg.report.names import UNIFORM, decimals, number, percent
 from bayesneg.report.summary import final_keys, summarise
 from bayesneg.runs.record import RunRecord, is_number
 
 SHOWN = ("ndcg", "recall")  # what fits a narrow terminal; the report has every metric
-QUALITY = {"tnr": "tnr_uniform", "tnr_true": "tnr_uniform_true", "inf": None, "inf_true": None}  # and at random
+QUALITY = {  # key → the key of what uniform sampling is expected to have
+    "tnr": "tnr_uniform",
+    "tnr_true": "tnr_uniform_true",
+    "inf": None,
+    "inf_true": None,
+    "gradient_fn": None,
+    "gradient_fn_true": None,
+}
 ODD = {  # key of a record's data facts → singular, plural
     "n_duplicates": ("repeated pair was collapsed", "repeated pairs were collapsed"),
     "n_below_min_rating": ("row below --min-rating was dropped", "rows below --min-rating were dropped"),
@@ -45,9 +53,11 @@ def show_comparison(records: Sequence[RunRecord]) -> None:
     rows = summarise(records, keys)
     main = keys[0]
     rates = any(is_number(row.false_negatives.mean) for row in rows)
+    with_loss = any(row.unsaid_loss for row in rows)
     table = [
         (
             row.label + (" (sees test labels)" if row.uses_test_labels else ""),
+            *([row.loss] if with_loss else []),
             *(mean_text(row.values[key], best=key in row.best) for key in keys),
             mean_text(row.differences[main]) if row.differences else "",
             *([percent(row.false_negatives.mean, row.false_negatives.half_width)] if rates else []),
@@ -55,10 +65,16 @@ def show_comparison(records: Sequence[RunRecord]) -> None:
         for row in rows
     ]
     title = f"{records[0].dataset}: mean ± 95% interval over {_over(rows[0].values[main])}, * highest mean"
-    heads = ("sampler", *keys, f"{main} − {rows[0].label}", *(["false negatives"] if rates else []))
-    show_table(title, heads, table)
+    heads = (
+        "sampler",
+        *(["loss"] if with_loss else []),
+        *keys,
+        f"{main} − {rows[0].label}",
+        *(["false negatives"] if rates else []),
+    )
+    show_table(title, heads, table, n_text=2 if with_loss else 1)
     chosen = "the last epoch" if records[0].select == "last" else "the epoch that was best on validation data"
-    say(f"reported: {chosen}; differences are paired")
+    say(f"reported: {chosen}; differences are paired; {loss_facts(records)}")
     if rates:
         bound = "by the ground truth" if all(row.truth_known for row in rows) else "by held-out labels, a lower bound"
         say(f"false negatives: their share of the last epoch's picks, {bound}")
@@ -86,7 +102,8 @@ def show_quality(records: Sequence[RunRecord]) -> None:
 def show_run(record: RunRecord) -> None:
     where = "last" if record.select == "last" else "best on validation data"
     note = ", sees test labels" if record.uses_test_labels else ""
-    title = f"{record.label} on {record.dataset}, epoch {record.reported_epoch} ({where}){note}"
+    loss = f", loss {record.loss}" if record.loss else ""
+    title = f"{record.label} on {record.dataset}{loss}, epoch {record.reported_epoch} ({where}){note}"
     _show_metrics(title, record.final, record.intervals)
     show_quality([record])
     _say_odd(record.data)

@@ -29,6 +29,7 @@ def train(
             rich_help_panel=opt.TRAINING,
         ),
     ] = None,
+    loss: opt.Loss = None,
     settings: opt.Settings = None,
     model: opt.Model = "mf",
     device: opt.Device = None,
@@ -51,9 +52,11 @@ def train(
       bayesneg train synthetic --sampler bns --epochs 30
       bayesneg train ml-100k --set candidates=10 --out runs/bns
       bayesneg train ml-100k --model lightgcn --device cuda
+      bayesneg train ml-100k --loss softmax:temperature=0.2 --sampler rns:negatives=16
       bayesneg train ml-100k --model ease --set l2=500
       bayesneg train clicks.csv --user-column customer --sampler dns --json
     """
+    from bayesneg.config.loss_specs import as_loss
     from bayesneg.config.registry import BASELINES
     from bayesneg.config.specs import SamplerSpec, build_model, labelled, sort_settings, with_device
     from bayesneg.progress import epoch_bar
@@ -64,6 +67,9 @@ def train(
     is_baseline = model in BASELINES
     if is_baseline and sampler is not None:
         raise InputError(f"model {model} samples no negatives; drop --sampler")
+    if is_baseline and loss is not None:
+        raise InputError(f"model {model} learns from no negatives; drop --loss")
+    chosen = None if is_baseline else as_loss(loss)
     parsed = [] if is_baseline else [SamplerSpec.parse(sampler or "bns")]
     for_model, specs = sort_settings(settings or (), model, parsed)
     label = specs[0].label if specs else labelled(model.upper(), for_model)
@@ -77,6 +83,7 @@ def train(
             built,
             split,
             specs[0].build(split) if specs else None,
+            loss=chosen,
             epochs=n_epochs,
             seed=seed,
             select=selection,
@@ -103,12 +110,13 @@ def compare(
     json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Compare samplers over several seeds: a table with confidence intervals, and an HTML report.
+    """Compare samplers and losses over several seeds: a table with confidence intervals, and an HTML report.
 
     \b
     Examples:
       bayesneg compare synthetic --samplers rns,dns,bns --seeds 3 --epochs 40
       bayesneg compare ml-100k --samplers rns,bns,my.py:Mine --set dim=64
+      bayesneg compare ml-100k --samplers bns --losses bpr,logistic
       bayesneg compare clicks.csv --samplers dns,dns:candidates=5 --out runs
       bayesneg compare ml-100k --samplers rns,bns --baselines popularity,ease:l2=500
     """

@@ -34,9 +34,10 @@ def tune(
     json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Search the settings of samplers on validation data, and recommend one.
+    """Search the settings of samplers and losses on validation data, and recommend one.
 
-    Settings that are not given are searched: candidates, λ, prior, likelihood.
+    Settings that are not given are searched: candidates, λ, prior, likelihood;
+    temperature and other settings of a loss, pool size and weighting.
     The best of each sampler is then compared over several seeds with plain
     RNS and the baselines; test labels are used only there. The output is a
     recommendation, the command that trains it, and an HTML report. Needs the
@@ -47,6 +48,7 @@ def tune(
       bayesneg tune clicks.csv --trials 40 --out tuned
       bayesneg tune clicks.csv --trials 40 --out tuned --resume
       bayesneg tune ml-100k --samplers dns,bns:prior=learned --set dim=64
+      bayesneg tune ml-100k --samplers rns,bns --loss softmax --epochs 40
       bayesneg tune ml-100k --baselines ease:l2=500,als --seeds 3 --json
     """
     from bayesneg.report.comparison import write_report

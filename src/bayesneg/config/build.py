@@ -199,7 +199,7 @@ def as_text(sampler: NegativeSampler, split: Split) -> str | None:
     name = main_name(type(sampler))
     if name is None:
         return None
-    flat = {key: _text(value) for key, value in _flat(sampler).items()}
+    flat = {key: value_text(value) for key, value in _flat(sampler).items()}
     try:
         if build_sampler(name, typed(type(sampler), flat, name), split) != sampler:
             return None
@@ -335,7 +335,8 @@ def _flat_prior(prior: Prior) -> dict[str, Any]:
     return {"prior": "+".join(names), **own}
 
 
-def _text(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """A setting as text that gives it again."""
     if isinstance(value, LinearDecay):
         return "/".join(("linear", *(f"{number:g}" for number in (value.start, value.rate, value.floor))))
     return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)

@@ -1,4 +1,4 @@
-"""A custom sampler or prior, read from a Python file: ``file.py:Name``."""
+"""A custom sampler, prior or loss, read from a Python file: ``file.py:Name``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bayesneg.errors import BayesnegError, InputError
-from bayesneg.interfaces import NegativeSampler, Prior
+from bayesneg.interfaces import Loss, NegativeSampler, Prior
 
 PriorFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -40,18 +40,25 @@ def custom_class(name: str) -> type[NegativeSampler]:
 def custom_prior(name: str) -> type[Prior] | PriorFunction:
     """What ``file.py:Name`` names: a subclass of Prior, or a function of users and items."""
     path, _, prior_name = name.partition(":")
-    module = _module(Path(path))
-    found = {
-        key: value
-        for key, value in vars(module).items()
-        if _is_kind(value, Prior, module) or (isinstance(value, FunctionType) and value.__module__ == module.__name__)
-    }
+    found = _kinds_and_functions(Path(path), Prior)
     if prior_name not in found:
         raise InputError(
             f"{path} has no prior {prior_name!r}; it has: {', '.join(found) or 'none'} (a prior is a subclass of "
             "bayesneg.Prior or a function of users and items, written prior=file.py:Name)"
         )
     return found[prior_name]
+
+
+def custom_loss(name: str) -> type[Loss] | Callable[[Any], Any]:
+    """What ``file.py:Name`` names: a subclass of Loss, or a torch function of scores."""
+    path, _, loss_name = name.partition(":")
+    found = _kinds_and_functions(Path(path), Loss)
+    if loss_name not in found:
+        raise InputError(
+            f"{path} has no loss {loss_name!r}; it has: {', '.join(found) or 'none'} (a loss is a subclass of "
+            "bayesneg.losses.Loss or a torch function of the scores, written file.py:Name)"
+        )
+    return found[loss_name]
 
 
 @contextmanager
@@ -66,13 +73,23 @@ def sentences_about(name: str) -> Iterator[None]:
         raise InputError(f"{name}: {what}{error}") from error
 
 
+def _kinds_and_functions(path: Path, base: type) -> dict[str, Any]:
+    """The subclasses of ``base`` and the functions that a file defines."""
+    module = _module(path)
+    return {
+        key: value
+        for key, value in vars(module).items()
+        if _is_kind(value, base, module) or (isinstance(value, FunctionType) and value.__module__ == module.__name__)
+    }
+
+
 def _module(path: Path) -> ModuleType:
     """The file as a module, run once; what is wrong in it is named with its line."""
     name = f"custom file {path.resolve()}"  # no name that an import could mean
     if name in sys.modules:
         return sys.modules[name]
     if not path.is_file():
-        raise InputError(f"{path} does not exist; a custom sampler is written file.py:Class")
+        raise InputError(f"{path} does not exist; a custom sampler or loss is written file.py:Class")
     found = importlib.util.spec_from_file_location(name, path)
     assert found is not None
     assert found.loader is not None

@@ -1,4 +1,4 @@
-"""Samplers, priors, likelihoods, models and settings in lines for a person, read off the classes."""
+"""Samplers, losses, priors, likelihoods, models and settings in lines for a person, read off the classes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from bayesneg.config.docstrings import plain, summary
 from bayesneg.config.registry import MODELS, likelihoods, priors, sampler_named, sampler_names
 from bayesneg.config.settings import REQUIRED, Settings, settings_of
 from bayesneg.errors import InputError
+from bayesneg.losses import losses
 
 Lines = list[tuple[str, str]]
 
@@ -31,6 +32,11 @@ def sampler_lines() -> Lines:
     return lines
 
 
+def loss_lines() -> Lines:
+    """Each loss by name."""
+    return _class_lines(losses())
+
+
 def prior_lines() -> Lines:
     """Each prior by name."""
     return _class_lines(priors())
@@ -49,7 +55,7 @@ def model_lines() -> Lines:
 def setting_lines() -> Lines:
     """Each setting, and what it means; several meanings where several classes have the name."""
     kinds = [*(named.kind for name in sampler_names() if (named := _loadable(name))), *MODELS.values()]
-    kinds += [*priors().values(), *likelihoods().values()]
+    kinds += [*priors().values(), *likelihoods().values(), *losses().values()]
     meanings: dict[str, dict[str, None]] = {}
     for settings in (*(reach(kind, {}).settings for kind in kinds), AROUND_PRIORS):
         for key, setting in settings.items():

@@ -43,7 +43,7 @@ class SamplerSpec:
         >>> SamplerSpec.parse("bns:prior=my.py:Wary:candidates=8").settings
         {'prior': 'my.py:Wary', 'candidates': '8'}
         """
-        name, *rest = _pieces(text)
+        name, *rest = pieces(text)
         if is_custom(name):
             return cls(name if ":" in name else f"{name}:", assignments(rest, name))
         check_known(name.lower(), sampler_names(), "sampler")
@@ -243,7 +243,7 @@ def _refuse(key: str, names: str, of_model: set[str], specs: Iterable[SamplerSpe
     check_known(key, valid - {key}, f"setting of {names}")
 
 
-def _pieces(text: str) -> list[str]:
+def pieces(text: str) -> list[str]:
     """The parts between colons; file.py:Class stays one part."""
     return [part.strip() for part in re.split(r"(?<!\.py):", text)]
 
@@ -251,7 +251,7 @@ def _pieces(text: str) -> list[str]:
 def _named_parts(text: str, noun: str) -> Iterable[tuple[str, dict[str, str]]]:
     """``a,b:key=value`` → names with their settings."""
     for part in filter(None, (part.strip() for part in text.split(","))):
-        name, *rest = _pieces(part)
+        name, *rest = pieces(part)
         yield name, assignments(rest, f"{noun} {name}")
 
 

@@ -1,10 +1,10 @@
 """What a sampler picks: the popularity of its negatives, their rank in the user's scores, and its calibration.
 
-There are two sources. Popularity cohorts count every negative of training. Hardness and calibration need the scores at
-the moment of choice, which training has changed by the end of the epoch; so the sampler is asked again after each epoch
-for some random training examples, the *probes*. Probes use a separate random stream, and the sampler's state is
-restored, so that training is the same with an audit as without. Of several weighted negatives of a probe, one is
-picked in proportion to its weight.
+There are two sources. Popularity cohorts count every negative of training, by its weight. Hardness and calibration need
+the scores at the moment of choice, which training has changed by the end of the epoch; so the sampler is asked again
+after each epoch for some random training examples, the *probes*. Probes use a separate random stream, and the sampler's
+state is restored, so that training is the same with an audit as without. Of several weighted negatives of a probe, one
+is picked in proportion to its weight. Where training gives sums only (shared pools), cohorts are those of the probes.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from bayesneg.interfaces import (
     Measured,
     Negatives,
     NegativeSampler,
+    RuleSampler,
     Sampled,
     Scorer,
     weighted_pairs,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 SCORES_AT_ONCE: Final = 1 << 20
 CANDIDATES: Final = 5  # uniform items per probe whose unbias is measured beside that of the picks
 DECILES: Final = 10
+FEWEST: Final = 32  # probes that share a pool, which may be their positives
 NOTHING: Final = np.empty(0, dtype=np.int64)
 RELIABILITY: Final = {"picked": "reliability", "candidates": "candidates_reliability"}  # keys of an epoch's line
 
@@ -50,22 +52,24 @@ class PickObserver:
         self._split, self._seed, self._probes = split, seed, probes
         self._train = replace(split.train, truth=None)  # a sampler never sees the ground truth
         self._cohorts = cohort_of(split.train.popularity)
-        self._picked = np.zeros(len(COHORTS), dtype=np.int64)
+        self._picked = np.zeros(len(COHORTS))
         self._listed = True  # otherwise training gave sums, and cohorts are those of the probes
 
     def see(self, sampled: Sampled | Measured) -> None:
         if isinstance(sampled, Measured):
             self._listed = False
             return
-        items = sampled.negatives[sampled.negatives != NO_NEGATIVE]
-        self._picked += np.bincount(self._cohorts[items], minlength=len(COHORTS))
+        there = sampled.negatives != NO_NEGATIVE
+        weights = None if sampled.weights is None else sampled.weights[there]
+        self._picked += np.bincount(self._cohorts[sampled.negatives[there]], weights, minlength=len(COHORTS))
 
     def end_epoch(self, epoch: int, sampler: NegativeSampler, scorer: Scorer) -> dict[str, Any]:
         found = self._probe(epoch, sampler, scorer)
         picked = self._picked
         if not self._listed:
-            picked = np.bincount(self._cohorts[np.concatenate([NOTHING, *found.items])], minlength=len(COHORTS))
-        shares = dict(zip(COHORTS, (picked / max(1, picked.sum())).tolist(), strict=True))
+            items = np.concatenate([NOTHING, *found.items])
+            picked = np.bincount(self._cohorts[items], minlength=len(COHORTS)).astype(np.float64)
+        shares = dict(zip(COHORTS, (picked / (picked.sum() or 1.0)).tolist(), strict=True))
         self._picked[:] = 0
         return {**shares, **found.line()}
 
@@ -74,7 +78,7 @@ class PickObserver:
         positions = rng.choice(len(train), min(self._probes, len(train)), replace=False)
         memory = {key: value.copy() for key, value in sampler.state_dict().items()}
         found = _Found()
-        step = max(1, SCORES_AT_ONCE // train.n_items)
+        step = max(FEWEST if _is_shared(sampler) else 1, SCORES_AT_ONCE // train.n_items)
         for start in range(0, len(positions), step):
             part = positions[start : start + step]
             batch = Batch(train.users[part], train.indices[part], part, epoch, train, scorer, rng)
@@ -131,6 +135,10 @@ class _Found:
             if reliability.summary():
                 line[RELIABILITY[name]] = reliability.bins()
         return line
+
+
+def _is_shared(sampler: NegativeSampler) -> bool:
+    return isinstance(sampler, RuleSampler) and sampler.is_shared
 
 
 def one_each(answer: np.ndarray | Negatives, batch: Batch) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Which negatives each sampler picks: samplers × seeds on one or several splits, measured after every epoch.
+"""Which negatives each sampler picks: samplers × losses × seeds on one or several splits, measured after every epoch.
 
 Training is ``fit`` with an observer; a finished run is a record, kept as a line of the ledger.
 """
@@ -20,9 +20,16 @@ from bayesneg.data.splits import split as split_data
 from bayesneg.errors import InputError
 from bayesneg.evaluation.calibration import EDGES
 from bayesneg.evaluation.picks import RELIABILITY, PickObserver
-from bayesneg.experiments.contenders import Samplers, named_models, named_samplers
+from bayesneg.experiments.contenders import (
+    Losses,
+    Samplers,
+    contenders,
+    named_losses,
+    named_models,
+    named_samplers,
+)
 from bayesneg.experiments.runner import chosen_seeds, naming, run_all, runs_at_once
-from bayesneg.interfaces import Model, NegativeSampler
+from bayesneg.interfaces import BPR_LOSS, Loss, Model, NegativeSampler
 from bayesneg.progress import ShowEpoch, run_bars
 from bayesneg.runs import ledger
 from bayesneg.runs.record import RunRecord, describe, jsonable
@@ -72,20 +79,21 @@ class Audit:
     """The result of :func:`bayesneg.audit`.
 
     Args:
-        records: One per split, sampler and seed; their epochs hold every measure.
+        records: One per split, sampler, loss and seed; their epochs hold every measure.
     """
 
     records: Sequence[RunRecord]
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per split, sampler, seed and epoch; one column per measure."""
+        """One row per split, sampler, loss, seed and epoch; one column per measure."""
         import polars as pl
 
         rows = [
             {
                 "dataset": record.dataset,
                 "sampler": record.label,
+                "loss": record.loss,
                 "seed": record.seed,
                 **{key: value for key, value in line.items() if not isinstance(value, Mapping)},
             }
@@ -132,6 +140,7 @@ def audit(
     split: Split | Mapping[str, Split],
     samplers: Samplers,
     *,
+    loss: Losses | None = None,
     seeds: int | Iterable[int] = 3,
     epochs: int = 30,
     probes: int = 2000,
@@ -140,13 +149,14 @@ def audit(
     resume: bool = False,
     progress: bool = True,
 ) -> Audit:
-    """Train with each sampler and each seed, and measure what is sampled, epoch by epoch.
+    """Train with each sampler, loss and seed, and measure what is sampled and learned from, epoch by epoch.
 
     Args:
         model: Such as ``MF()``, or text as on the command line.
         split: One split, or several by name, as :func:`hide` returns them.
         samplers: A mapping label → sampler, a list of samplers, or text, as in :func:`bayesneg.compare`. A function of
             a split that returns a sampler is called for each split (an oracle needs the labels of its split).
+        loss: One loss, by default BPR, or several, as in :func:`bayesneg.compare`.
         seeds: How many (0, 1, …), or which.
         epochs: Passes over the training interactions.
         probes: Training examples for which the sampler is called again after each epoch, for hardness and calibration.
@@ -166,7 +176,7 @@ def audit(
     [('RNS', 0, 1), ('BNS', 0, 1)]
     """
     _check_splits(split)
-    made = named_samplers(samplers)
+    made, losses = named_samplers(samplers), named_losses(loss)
     models = named_models(model)
     if len(models) > 1:
         raise InputError(f"model must be one model, got {len(models)}; audit each by itself")
@@ -177,8 +187,13 @@ def audit(
     splits = {split.train.name: split} if isinstance(split, Split) else dict(split)
     path = None if out is None else Path(out)
     kept = {} if path is None else _kept(path, resume)
-    contenders = [(name, part, label, make(part)) for name, part in splits.items() for label, make in made.items()]
-    runs = [_AuditRun(*each, seed) for each in contenders for seed in seeds]
+    runs = [
+        _AuditRun(name, part, label, each.sampler, each.loss, seed)
+        for name, part in splits.items()
+        for label, each in contenders(models, made, losses, {}, part).items()
+        if each.sampler is not None and each.loss is not None
+        for seed in seeds
+    ]
     keys = _keys(runs, built, epochs, probes)
     writer = None if path is None else ledger.Writer(path)
 
@@ -231,12 +246,13 @@ def _keys(runs: Sequence[_AuditRun], model: Model, epochs: int, probes: int) -> 
 
 @dataclass(frozen=True, eq=False)
 class _AuditRun:
-    """One sampler with one seed on one split."""
+    """One sampler and one loss with one seed on one split."""
 
     name: str
     split: Split
     label: str
     sampler: NegativeSampler
+    loss: Loss
     seed: int
 
     def facts(self) -> dict[str, Any]:
@@ -246,6 +262,7 @@ class _AuditRun:
         """A digest of all that decides the results, and of the label: two functions may have the same name."""
         sampler = describe(self.sampler.resolved(self.split.train))
         settings = [self.split.fingerprint, describe(model), self.label, sampler, epochs, self.seed, probes]
+        settings += [] if self.loss == BPR_LOSS else [describe(self.loss)]
         return hashlib.sha256(json.dumps(jsonable(settings), sort_keys=True).encode()).hexdigest()[:16]
 
     def train(self, model: Model, epochs: int, probes: int, show: ShowEpoch) -> RunRecord:
@@ -255,6 +272,7 @@ class _AuditRun:
                 model,
                 self.split,
                 self.sampler,
+                loss=self.loss,
                 epochs=epochs,
                 seed=self.seed,
                 select="last",
@@ -268,11 +286,14 @@ class _AuditRun:
         return replace(record, dataset=self.name, data=facts, epochs=[self._with_rates(line) for line in record.epochs])
 
     def _with_rates(self, line: Mapping[str, Any]) -> dict[str, Any]:
-        """The line with rates: of false negatives among the picks, by the ground truth if it is known, and of skips."""
+        """The line with shares: false negatives among the picks and in the gradient, by the ground truth if it is
+        known, and skips.
+        """
         known = "_true" if "tnr_true" in line else ""
         return {
             **line,
             "fn": 1.0 - line[f"tnr{known}"],
+            "fn_gradient": line[f"gradient_fn{known}"],
             "fn_uniform": 1.0 - line[f"tnr_uniform{known}"],
             "skipped_share": line["skipped"] / len(self.split.train),
         }

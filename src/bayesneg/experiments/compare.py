@@ -1,4 +1,4 @@
-"""Several samplers over several seeds on one split."""
+"""Several samplers and losses over several seeds on one split."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.experiments.contenders import (
     Baselines,
-    MakeSampler,
+    Contender,
+    Losses,
     Models,
     Samplers,
+    contenders,
     named_baselines,
+    named_losses,
     named_models,
     named_samplers,
 )
 from bayesneg.experiments.runner import chosen_seeds, naming, run_all, runs_at_once
-from bayesneg.interfaces import Model, NegativeSampler
-from bayesneg.models.baseline import Baseline
+from bayesneg.interfaces import BPR_LOSS, Loss, Model, NegativeSampler
 from bayesneg.progress import ShowEpoch, run_bars
 from bayesneg.runs import folder as files
 from bayesneg.runs.record import RunRecord
@@ -35,6 +37,7 @@ def compare(
     split: Split,
     samplers: Samplers,
     *,
+    loss: Losses | None = None,
     baselines: Baselines | None = None,
     seeds: int | Iterable[int] = 5,
     epochs: int = 100,
@@ -45,7 +48,7 @@ def compare(
     resume: bool = False,
     progress: bool = True,
 ) -> list[RunRecord]:
-    """Train each model with each sampler and each seed, and each baseline.
+    """Train each model with each sampler, each loss and each seed, and each baseline.
 
     Args:
         model: One model such as ``MF()``, or several: a list, or a mapping label → model. With several, the label of a
@@ -55,6 +58,9 @@ def compare(
         samplers: A mapping label → sampler, a list of samplers, whose settings label them, or text as on the command
             line: ``"rns,bns:candidates=10"``. A function of the split that returns a sampler is accepted too.
             The first is the one that reports compare the others with.
+        loss: One loss such as ``bn.losses.Softmax()``, by default BPR, or several: a list, a mapping label → loss, or
+            text as on the command line, ``"bpr,softmax:temperature=0.1"``. With several, the label of a run says which
+            loss it is: ``BNS + Softmax``.
         baselines: Models that need no sampler, given in the same ways: ``[bn.baselines.EASE()]``, ``"ease"``.
         seeds: How many (0, 1, …), or which.
         epochs: Passes over the training interactions.
@@ -66,7 +72,7 @@ def compare(
         progress: Show a progress bar for each label on stderr.
 
     Returns:
-        One record per run, sampler by sampler, seed by seed; the baselines last.
+        One record per run, sampler by sampler, loss by loss, seed by seed; the baselines last.
 
     >>> from bayesneg.data.splits import split
     >>> from bayesneg.data.synthetic import synthetic
@@ -76,12 +82,41 @@ def compare(
     >>> [(record.label, record.seed) for record in records]
     [('RNS', 0), ('BNS', 0), ('EASE', 0)]
     """
+    found = contenders(
+        named_models(model), named_samplers(samplers), named_losses(loss), named_baselines(baselines or ()), split
+    )
+    return run_contenders(
+        found,
+        split,
+        seeds=seeds,
+        epochs=epochs,
+        select=select,
+        evaluate_every=evaluate_every,
+        jobs=jobs,
+        out=out,
+        resume=resume,
+        progress=progress,
+    )
+
+
+def run_contenders(
+    contenders: Mapping[str, Contender],
+    split: Split,
+    *,
+    seeds: int | Iterable[int],
+    epochs: int,
+    select: Literal["last", "best"] | None,
+    evaluate_every: int,
+    jobs: int | None,
+    out: str | Path | None,
+    resume: bool,
+    progress: bool,
+) -> list[RunRecord]:
+    """Train each contender with each seed, as :func:`compare` does."""
     chosen = chosen_seeds(seeds)
-    models = named_models(model)
-    contenders = _contenders(models, named_samplers(samplers), named_baselines(baselines or ()), split)
     for name, count in (("epochs", epochs), ("evaluate_every", evaluate_every), ("jobs", 1 if jobs is None else jobs)):
         whole(name, count)
-    at_once = runs_at_once(models.values(), jobs)
+    at_once = runs_at_once([one.model for one in contenders.values()], jobs)
     runs = [
         _Run(label, *what, seed, _folder(out, label, seed)) for label, what in contenders.items() for seed in chosen
     ]
@@ -90,7 +125,9 @@ def compare(
     how: dict[str, Any] = {"select": select, "evaluate_every": evaluate_every}
     for run in runs:
         if run.folder is not None and files.holds_run(run.folder):
-            begun = begun_record(run.model, split, run.sampler, seed=run.seed, label=run.label, **how)
+            begun = begun_record(
+                run.model, split, run.sampler, run.loss or BPR_LOSS, seed=run.seed, label=run.label, **how
+            )
             check_resumable(run.folder, begun, epochs)
     new = [folder for folder in folders if not files.holds_run(folder)]
 
@@ -98,7 +135,8 @@ def compare(
         resumed = resume and run.folder is not None
         recorded: dict[str, Any] = {"seed": run.seed, "label": run.label, "out": run.folder, "resume": resumed}
         with naming(run.label, run.seed):
-            return fit(run.model, split, run.sampler, epochs=epochs, progress=show, **recorded, **how).record
+            found = fit(run.model, split, run.sampler, loss=run.loss, epochs=epochs, progress=show, **recorded, **how)
+            return found.record
 
     n_epochs = [1 if run.sampler is None else epochs for run in runs]
     with run_bars(progress, [run.label for run in runs], n_epochs) as show:
@@ -113,26 +151,9 @@ class _Run(NamedTuple):
     label: str
     model: Model
     sampler: NegativeSampler | None  # None: the model is a baseline
+    loss: Loss | None
     seed: int
     folder: Path | None
-
-
-def _contenders(
-    models: Mapping[str, Model],
-    samplers: Mapping[str, MakeSampler],
-    baselines: Mapping[str, Baseline],
-    split: Split,
-) -> dict[str, tuple[Model, NegativeSampler | None]]:
-    """Label → what is trained with which sampler."""
-    built = {label: make(split) for label, make in samplers.items()}
-    found: dict[str, tuple[Model, NegativeSampler | None]] = {
-        f"{name} + {label}" if len(models) > 1 else label: (model, sampler)
-        for name, model in models.items()
-        for label, sampler in built.items()
-    }
-    if both := found.keys() & baselines.keys():
-        raise InputError(f"{min(both)} is a label of both samplers and baselines; give one of them another")
-    return found | {label: (baseline, None) for label, baseline in baselines.items()}
 
 
 def _folder(out: str | Path | None, label: str, seed: int) -> Path | None:
@@ -149,7 +170,9 @@ def _check_folders(folders: Sequence[Path], resume: bool) -> None:
             raise InputError(f"{parent} already holds a run; choose another --out")
     for position, folder in enumerate(folders):
         if folder in folders[:position]:
-            raise InputError(f"two samplers or seeds would both be recorded in {folder}; give them other labels")
+            raise InputError(
+                f"two samplers, losses or seeds would both be recorded in {folder}; give them other labels"
+            )
         if files.holds_run(folder):
             if not resume:
                 raise InputError(

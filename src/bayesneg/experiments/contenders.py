@@ -1,23 +1,63 @@
-"""Models, samplers and baselines to compare, given as objects, lists, mappings or text, under one label each."""
+"""What is compared: models, samplers, losses and baselines, as objects, lists, mappings or text, under a label each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from bayesneg.config.loss_specs import check_loss, parse_losses
 from bayesneg.config.settings import assignments
 from bayesneg.config.specs import baseline_specs, build_baselines, build_model, parse_samplers
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
-from bayesneg.interfaces import Model, NegativeSampler
+from bayesneg.interfaces import BPR_LOSS, Loss, Model, NegativeSampler
 from bayesneg.models.baseline import Baseline
 from bayesneg.runs.record import settings_text
 
 MakeSampler = Callable[[Split], NegativeSampler]
 SamplerLike = str | NegativeSampler | MakeSampler
 Samplers = SamplerLike | Mapping[str, SamplerLike] | Iterable[SamplerLike]
+Losses = str | Loss | Mapping[str, str | Loss] | Iterable[str | Loss]
 Models = str | Model | Mapping[str, str | Model] | Iterable[str | Model]
 Baselines = str | Baseline | Mapping[str, str | Baseline] | Iterable[str | Baseline]
+
+
+class Contender(NamedTuple):
+    """What is trained: a model with a sampler and a loss, or a baseline, which needs neither."""
+
+    model: Model
+    sampler: NegativeSampler | None
+    loss: Loss | None
+
+
+def contenders(
+    models: Mapping[str, Model],
+    samplers: Mapping[str, MakeSampler],
+    losses: Mapping[str, Loss],
+    baselines: Mapping[str, Baseline],
+    split: Split,
+) -> dict[str, Contender]:
+    """Label → contender: every model with every sampler and every loss, then the baselines.
+
+    A label names the sampler, and the model and the loss where there are several.
+    """
+    built = {label: make(split) for label, make in samplers.items()}
+    found = {
+        joint_label(sampler, model=model if len(models) > 1 else "", loss=loss if len(losses) > 1 else ""): Contender(
+            models[model], built[sampler], losses[loss]
+        )
+        for model in models
+        for sampler in built
+        for loss in losses
+    }
+    if both := found.keys() & baselines.keys():
+        raise InputError(f"{min(both)} is a label of both samplers and baselines; give one of them another")
+    return found | {label: Contender(baseline, None, None) for label, baseline in baselines.items()}
+
+
+def joint_label(sampler: str, *, model: str = "", loss: str = "") -> str:
+    """``LightGCN + BNS + Softmax``, of the parts that are given."""
+    return " + ".join(part for part in (model, sampler, loss) if part)
 
 
 def named_samplers(samplers: Samplers) -> dict[str, MakeSampler]:
@@ -42,6 +82,18 @@ def named_models(model: Models) -> dict[str, Model]:
     found = by_label("model", model, _model)
     if not found:
         raise InputError("model must be a model such as bn.MF(), or several, got none")
+    return found
+
+
+def named_losses(loss: Losses | None) -> dict[str, Loss]:
+    """Label → loss; BPR where none is given.
+
+    >>> list(named_losses("bpr,softmax:temperature=0.2"))
+    ['BPR', 'Softmax (temperature=0.2)']
+    """
+    found: dict[str, Loss] = by_label("loss", BPR_LOSS if loss is None else loss, _loss)
+    if not found:
+        raise InputError("loss must name at least one loss, got none; leave it out for BPR")
     return found
 
 
@@ -89,6 +141,14 @@ def _model(label: str | None, given: Any) -> Iterator[tuple[str, Model]]:
         raise InputError(f"model: {name} samples no negatives; compare and tune take it in baselines=[…]")
     else:
         yield label or settings_text(given), given
+
+
+def _loss(label: str | None, given: Any) -> Iterator[tuple[str, Loss]]:
+    if isinstance(given, str):
+        yield from ((label or spec.label, spec.build()) for spec in parse_losses(given))
+        return
+    check_loss(given)
+    yield label or settings_text(given), given
 
 
 def _baseline(label: str | None, given: Any) -> Iterator[tuple[str, Baseline]]:

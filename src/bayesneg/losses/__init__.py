@@ -2,7 +2,7 @@
 
 from bayesneg.interfaces.loss import BPR, Loss
 from bayesneg.kernels.reference.losses import LossValues, Scores
-from bayesneg.losses.by_name import as_loss, losses
+from bayesneg.losses.by_name import losses
 from bayesneg.losses.contrastive import DCL, HCL, PSL, Softmax, SoftmaxAtK
 from bayesneg.losses.means import CCL, Logistic
 from bayesneg.losses.torch_loss import TorchLoss
@@ -20,6 +20,5 @@ __all__ = [
     "Softmax",
     "SoftmaxAtK",
     "TorchLoss",
-    "as_loss",
     "losses",
 ]

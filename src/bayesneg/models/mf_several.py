@@ -174,8 +174,8 @@ def check_not_shared(sampler: NegativeSampler) -> None:
     if isinstance(sampler, RuleSampler) and sampler.is_shared:
         raise InputError(
             f"{type(sampler).__name__} shares one pool of negatives among the examples of a mini-batch, and MF takes a "
-            "step for each example by itself; train a torch model such as bn.TorchMF(), or draw negatives for each "
-            "example (shared=False)"
+            "step for each example by itself; train a torch model, bn.TorchMF() (--model torch-mf), or draw negatives "
+            "for each example, as bn.RNS(negatives=16) does"
         )
 
 

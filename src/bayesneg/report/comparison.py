@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bayesneg.errors import InputError
 from bayesneg.report import tables
-from bayesneg.report.details import details, epoch_choice
+from bayesneg.report.details import details, epoch_choice, loss_facts
 from bayesneg.report.finding import LabelPairs, false_negative_finding, quality_finding
 from bayesneg.report.glossary import glossary
 from bayesneg.report.groups import run_groups, studies
@@ -107,7 +107,8 @@ def _facts(runs: Sequence[RunRecord]) -> str:
         if is_number(data.get(key))
     ]
     models = joined(dict.fromkeys(run.model for run in runs if run.model))
-    return " · ".join(part for part in (runs[0].dataset, joined(size), models, epoch_choice(runs)) if part)
+    losses = loss_facts(runs)
+    return " · ".join(part for part in (runs[0].dataset, joined(size), models, losses, epoch_choice(runs)) if part)
 
 
 def _study(runs: Sequence[RunRecord], prefix: str, *, of: str) -> Iterator[Section]:

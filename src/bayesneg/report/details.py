@@ -83,8 +83,15 @@ def _settings(group: RunGroup) -> Iterator[CodeBlock]:
         spec = {key: value for key, value in run.spec.items() if key != "seed"}
         specs.setdefault(json.dumps(spec, indent=2, ensure_ascii=False, default=str), []).append(run.seed)
     for place, (text, seeds) in enumerate(specs.items()):
-        said = f"Seed {joined(map(str, seeds))}. {group.runs[0].model}"
+        loss = f", loss {group.loss}" if group.loss else ""
+        said = f"Seed {joined(map(str, seeds))}. {group.runs[0].model}{loss}"
         yield CodeBlock("" if place else group.marked_name, said, text)
+
+
+def loss_facts(runs: Sequence[RunRecord]) -> str:
+    """``loss BPR``, or all of them; empty where nothing was trained with negatives."""
+    losses = list(dict.fromkeys(run.loss for run in runs if not run.is_baseline))
+    return f"{'loss' if len(losses) == 1 else 'losses'} {joined(losses)}" if losses else ""
 
 
 def epoch_choice(runs: Sequence[RunRecord]) -> str:

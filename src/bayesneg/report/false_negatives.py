@@ -55,7 +55,7 @@ class PickRates:
         if self.caveat:
             ends = f"{self.text(low)} of its picks, and {high} the highest, {self.text(high)}"
             return [f"{low} has the lowest rate of {self.noun}, {ends}"]
-        if not any(self._differ(one, other) for one in self.names for other in self.names):
+        if not any(self.differ(one, other) for one in self.names for other in self.names):
             span = f"{self.text(low)} ({low}) to {self.text(high)} ({high}) of the picks"
             return [f"{joined(self.names)} are not distinguishable in their rates of {self.noun}: {span}"]
         return [self._extreme(low, "fewest", "lowest"), self._extreme(high, "most", "highest")]
@@ -65,11 +65,12 @@ class PickRates:
         return percent(self.of[name].mean, self.of[name].half_width)
 
     def _extreme(self, name: str, count: str, rate: str) -> str:
-        rivals = [other for other in self.names if other != name and not self._differ(name, other)]
+        rivals = [other for other in self.names if other != name and not self.differ(name, other)]
         if rivals:
             doubt = f"not distinguishable from {joined(rivals)}"
             return f"{name} has the {rate} mean rate of {self.noun}, {self.text(name)} of its picks, {doubt}"
         return f"{name} picks the {count} {self.noun}, {self.text(name)} of its picks"
 
-    def _differ(self, one: str, other: str) -> bool:
+    def differ(self, one: str, other: str) -> bool:
+        """Whether the paired difference over seeds distinguishes two samplers."""
         return paired_over_seeds(self._groups[one].runs, self._groups[other].runs, self._rate).excludes_zero

@@ -44,8 +44,18 @@ _MEANINGS = {  # by key of the records, without the cut-off
     ),
     "inf": (
         "INF",
-        "Informativeness: the mean gradient magnitude of the sampled negatives, with a negative sign for false "
-        "negatives.",
+        "Informativeness: the mean gradient magnitude, that of BPR, of the sampled negatives, with a negative sign for "
+        "false negatives. Several negatives count by their weights, here and in TNR.",
+    ),
+    "gradient_fn": (
+        "Gradient on held-out positives",
+        "The share of the loss's gradient on negatives, Σ|∂L/∂s|, that falls on held-out positives: how much of what "
+        "is learned from negatives is wrong. It differs from their share of the negatives where a loss weighs hard "
+        "negatives more.",
+    ),
+    "gradient_fn_true": (
+        "Gradient on false negatives",
+        "The same by the ground truth.",
     ),
 }
 

@@ -1,6 +1,6 @@
 """Which runs belong together.
 
-Runs of one sampler that differ only in their seed form a *group*: a row of the table, a line in a plot.
+Runs of one sampler and loss that differ only in their seed form a *group*: a row of the table, a line in a plot.
 Groups that were judged on the same dataset form a *study*; numbers are compared inside a study only.
 """
 
@@ -31,6 +31,11 @@ class RunGroup:
         return all(run.is_baseline for run in self.runs)
 
     @property
+    def loss(self) -> str:
+        """The loss with its settings; empty for a baseline."""
+        return self.runs[0].loss
+
+    @property
     def seeds(self) -> tuple[int, ...]:
         return tuple(run.seed for run in self.runs)
 
@@ -38,6 +43,19 @@ class RunGroup:
     def marked_name(self) -> str:
         """The name, marked where the sampler sees what no fair one may see."""
         return f"{self.name} (sees test labels)" if self.uses_test_labels else self.name
+
+
+def unsaid_losses(groups: Sequence[RunGroup]) -> dict[str, str]:
+    """Name of a group → its loss, where losses differ and the name does not say it.
+
+    >>> runs = [RunRecord(label=name, seed=0, dataset="toy", loss=name) for name in ("BPR", "Softmax")]
+    >>> unsaid_losses([RunGroup("one", (runs[0],)), RunGroup("BNS + Softmax", (runs[1],))])
+    {'one': 'BPR'}
+    """
+    trained = [group for group in groups if not group.is_baseline]
+    if len({group.loss for group in trained}) < 2:
+        return {}
+    return {group.name: group.loss for group in trained if group.loss not in group.name}
 
 
 def studies(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
@@ -57,10 +75,14 @@ def run_groups(runs: Sequence[RunRecord]) -> list[RunGroup]:
     if len(studies(runs)) > 1:
         raise InputError(f"runs of several datasets cannot be compared: {', '.join(studies(runs))}; see studies()")
     several_models = len({run.model for run in runs if not run.is_baseline}) > 1
+    losses: dict[str, set[str]] = {}
+    for run in runs:
+        losses.setdefault(run.label, set()).add(run.loss)
     found: dict[tuple[str, int], list[RunRecord]] = {}
     for run in runs:
         named = several_models and run.model and not run.is_baseline
         name = f"{run.label} · {run.model}" if named else run.label
+        name += f" · {run.loss}" if len(losses[run.label]) > 1 else ""
         place = 1
         while any(other.seed == run.seed for other in found.get((name, place), ())):
             place += 1

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from bayesneg.evaluation.statistics import NOT_MEASURED, Estimate, estimate
-from bayesneg.report.groups import RunGroup, final_value, run_groups
+from bayesneg.report.groups import RunGroup, final_value, run_groups, unsaid_losses
 from bayesneg.report.names import is_better_higher, sorted_keys
 from bayesneg.runs.pairing import paired
 from bayesneg.runs.record import RunRecord, is_number
@@ -21,6 +21,8 @@ class ComparisonRow:
 
     label: str
     sampler: str
+    loss: str  # empty for a baseline
+    unsaid_loss: str  # where losses differ and the label does not say it
     seeds: tuple[int, ...]
     uses_test_labels: bool
     values: dict[str, Estimate]
@@ -53,7 +55,8 @@ def summarise(records: Sequence[RunRecord], keys: Sequence[str]) -> list[Compari
     0.02
     """
     groups = run_groups(records)
-    rows = [_row(group, groups[0], keys) for group in groups]
+    unsaid = unsaid_losses(groups)
+    rows = [_row(group, groups[0], keys, unsaid.get(group.name, "")) for group in groups]
     return [replace(row, best=frozenset(key for key in keys if _is_best(row, rows, key))) for row in rows]
 
 
@@ -102,11 +105,13 @@ def uniform_rate(runs: Sequence[RunRecord]) -> float:
     return estimate(1.0 - run.last(key) for run in runs if not run.is_baseline).mean
 
 
-def _row(group: RunGroup, reference: RunGroup, keys: Sequence[str]) -> ComparisonRow:
+def _row(group: RunGroup, reference: RunGroup, keys: Sequence[str], unsaid_loss: str) -> ComparisonRow:
     others = () if group is reference else keys
     return ComparisonRow(
         label=group.name,
         sampler=group.runs[0].sampler,
+        loss=group.loss,
+        unsaid_loss=unsaid_loss,
         seeds=group.seeds,
         uses_test_labels=group.uses_test_labels,
         values={key: final_estimate(group, key) for key in keys},

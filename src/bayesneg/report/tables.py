@@ -13,7 +13,15 @@ from bayesneg.report.pages import Table, TableCell
 from bayesneg.report.summary import ComparisonRow
 from bayesneg.runs.record import RunRecord, is_number
 
-QUALITY = {"tnr": "TNR", "tnr_true": "True TNR", "inf": "INF", "inf_true": "True INF"}
+QUALITY = {
+    "tnr": "TNR",
+    "tnr_true": "True TNR",
+    "inf": "INF",
+    "inf_true": "True INF",
+    "gradient_fn": "Gradient on held-out positives",
+    "gradient_fn_true": "Gradient on false negatives",
+}
+SHARES = ("gradient_fn", "gradient_fn_true")  # shown in percent
 EXPECTED = {"tnr": "tnr_uniform", "tnr_true": "tnr_uniform_true"}  # the expectation of uniform sampling
 
 
@@ -29,9 +37,9 @@ def comparison(rows: Sequence[ComparisonRow], keys: Sequence[str], *, name: str,
     rates = with_rates and any(is_number(row.false_negatives.mean) for row in rows)
     cells = [
         [
-            named_cell(row.label, n_seeds=row.n_seeds, uses_test_labels=row.uses_test_labels),
+            named_cell(row.label, n_seeds=row.n_seeds, loss=row.unsaid_loss, uses_test_labels=row.uses_test_labels),
             *(_value(row, key) for key in keys[:1]),
-            *([_rate(row.false_negatives)] if rates else []),
+            *([share_cell(row.false_negatives)] if rates else []),
             *(_value(row, key) for key in keys[1:]),
         ]
         for row in rows
@@ -76,7 +84,12 @@ def quality(groups: Sequence[RunGroup]) -> Table | None:
     if not keys:
         return None
     rows = [
-        [group_cell(group), *(estimate_cell(measured[key][place]) for key in keys), _skipped(group), _seconds(group)]
+        [
+            group_cell(group),
+            *((share_cell if key in SHARES else estimate_cell)(measured[key][place]) for key in keys),
+            _skipped(group),
+            _seconds(group),
+        ]
         for place, group in enumerate(groups)
     ]
     uniform = {key: estimate(run.last(EXPECTED.get(key, "")) for run in _runs(groups)).mean for key in keys}
@@ -114,14 +127,14 @@ def facts(caption: str, entries: Sequence[tuple[str, str]]) -> Table:
     return Table(caption, caption, (), [[TableCell(name), TableCell(text, style="text")] for name, text in entries])
 
 
-def group_cell(group: RunGroup) -> TableCell:
-    return named_cell(group.name, uses_test_labels=group.uses_test_labels)
+def group_cell(group: RunGroup, *, loss: str = "") -> TableCell:
+    return named_cell(group.name, loss=loss, uses_test_labels=group.uses_test_labels)
 
 
-def named_cell(name: str, *, n_seeds: int = 0, uses_test_labels: bool = False) -> TableCell:
-    """The first cell of a row: the sampler, how many seeds it has, and whether it is an oracle."""
-    seeds = [counted(n_seeds, "seed")] if n_seeds else []
-    return TableCell(name, name, minor=seeds, badge="sees test labels" if uses_test_labels else "")
+def named_cell(name: str, *, n_seeds: int = 0, loss: str = "", uses_test_labels: bool = False) -> TableCell:
+    """The first cell of a row: the sampler, its loss, how many seeds it has, and whether it is an oracle."""
+    minor = [*([f"loss {loss}"] if loss else []), *([counted(n_seeds, "seed")] if n_seeds else [])]
+    return TableCell(name, name, minor=minor, badge="sees test labels" if uses_test_labels else "")
 
 
 def estimate_cell(value: Estimate) -> TableCell:
@@ -151,7 +164,8 @@ def _difference(gap: Estimate, digits: int) -> list[str]:
     return [f"{mark} {signed(gap.mean, digits)}", f"{number(gap.low, digits)} to {number(gap.high, digits)}"]
 
 
-def _rate(value: Estimate) -> TableCell:
+def share_cell(value: Estimate) -> TableCell:
+    """In percent."""
     if not is_number(value.mean):
         return TableCell(NOTHING)
     text, _, spread = percent(value.mean, value.half_width).partition(" ± ")

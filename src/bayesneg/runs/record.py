@@ -32,7 +32,8 @@ class RunRecord:
         dataset: The name of the data.
         sampler: The sampler's short name, such as ``bns``; empty for a baseline.
         model: The model's settings as text, such as ``MF (dim=64)``.
-        spec: Settings of the model and the sampler in plain values, and ``evaluate_every``.
+        loss: The loss's settings as text, such as ``Softmax (temperature=0.2)``; empty for a baseline.
+        spec: Settings of the model, the sampler and the loss in plain values, and ``evaluate_every``.
         versions: Versions of Python and of the libraries that compute, and the GPU.
         data: Counts and the fingerprint of the split: ``n_users``, ``n_items``, ``n_train``, ``fingerprint``, …
         epochs: One line per epoch, each with the key ``epoch``, sampling quality, seconds, and metrics if evaluated.
@@ -53,6 +54,7 @@ class RunRecord:
     dataset: str
     sampler: str = ""
     model: str = ""
+    loss: str = "BPR"
     spec: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, Any] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)

@@ -11,7 +11,7 @@ import numpy as np
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.evaluation.results import EvaluationReport
-from bayesneg.interfaces import BPR_LOSS, Loss, Model, NegativeSampler
+from bayesneg.interfaces import Loss, Model, NegativeSampler
 from bayesneg.models.torch.settings import TorchSettings, require_torch
 from bayesneg.runs import folder as files
 from bayesneg.runs.record import RunRecord, data_facts, describe, settings_text, versions
@@ -105,10 +105,11 @@ def begun_record(
         dataset=split.train.name,
         sampler="" if sampler is None else type(sampler).__name__.lower(),
         model=settings_text(model),
+        loss="" if sampler is None else settings_text(loss),
         spec={
             "model": describe(model),
             "sampler": None if sampler is None else describe(sampler.resolved(split.train)),
-            **({} if sampler is None or loss == BPR_LOSS else {"loss": describe(loss)}),
+            "loss": None if sampler is None else describe(loss),
             "evaluate_every": evaluate_every,
         },
         versions=versions(_gpu(model)),
@@ -129,8 +130,8 @@ def check_resumable(folder: Path, record: RunRecord, epochs: int) -> None:
 
 
 def _check_same(begun: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
-    for part in ("model", "sampler"):
-        before, after = begun["spec"][part] or {}, now["spec"][part] or {}
+    for part in ("model", "sampler", "loss"):
+        before, after = begun["spec"].get(part) or {}, now["spec"][part] or {}
         for key in sorted({*before, *after}):
             if before.get(key) != after.get(key):
                 raise InputError(

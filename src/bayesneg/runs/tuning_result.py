@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from bayesneg.evaluation.statistics import PairedDifference
-from bayesneg.interfaces import Model, NegativeSampler
+from bayesneg.interfaces import Loss, Model, NegativeSampler
 from bayesneg.runs.record import RunRecord, describe, jsonable
 
 State = Literal["complete", "pruned", "failed"]
@@ -16,18 +16,20 @@ State = Literal["complete", "pruned", "failed"]
 
 @dataclass(frozen=True)
 class Trial:
-    """One setting of a sampler, trained once and evaluated on validation data.
+    """One setting of a sampler and a loss, trained once and evaluated on validation data.
 
     Args:
         number: Number of the trial, from 1.
         sampler: Sampler as the command line takes it, ``"bns:candidates=8:weight=3.1"``; None where no text gives it.
-        label: Sampler as tables show it, ``"BNS (candidates=8, weight=3.1)"``.
-        family: Label of the sampler that is tuned, ``"BNS"``.
+        label: Sampler as tables show it, ``"BNS (candidates=8, weight=3.1)"``, with the loss where there are several.
+        family: Label of what is tuned, ``"BNS"`` or ``"BNS + Softmax"``.
         state: How it ended: ``"complete"``, ``"pruned"`` (stopped early) or ``"failed"``.
         curve: Validation NDCG by epoch.
         settings: Settings of the sampler, as text.
         seconds: Training time.
         why: Error of a failed trial.
+        loss: Loss as the command line takes it, ``"softmax:temperature=0.1"``; None where no text gives it.
+        loss_settings: Settings of the loss, as text.
     """
 
     number: int
@@ -39,6 +41,8 @@ class Trial:
     settings: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     why: str = ""
+    loss: str | None = "bpr"
+    loss_settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def value(self) -> float | None:
@@ -102,7 +106,9 @@ class Advice:
 
 @dataclass(frozen=True)
 class TuningResult:
-    """The result of :func:`bayesneg.tune`; ``bn.fit(result.model, split, result.sampler)`` trains what it recommends.
+    """The result of :func:`bayesneg.tune`.
+
+    ``bn.fit(result.model, split, result.sampler, loss=result.loss)`` trains what it recommends.
 
     Args:
         trials: Every trial of the search, in order.
@@ -111,6 +117,7 @@ class TuningResult:
         advice: The recommendation with the numbers behind it.
         model: Recommended model: the given one, or a baseline.
         sampler: Recommended sampler; None with a baseline.
+        loss: Recommended loss; None with a baseline.
         options: Options of ``bayesneg train`` that train the recommendation; None where no text gives it.
         plan: What was searched, and on which data.
     """
@@ -121,6 +128,7 @@ class TuningResult:
     advice: Advice
     model: Model
     sampler: NegativeSampler | None
+    loss: Loss | None = None
     options: Sequence[str] | None = None
     plan: Mapping[str, Any] = field(default_factory=dict)
 
@@ -145,6 +153,7 @@ class TuningResult:
                 "recommended": {
                     "label": self.advice.label,
                     "sampler": describe(self.sampler),
+                    "loss": describe(self.loss),
                     "model": describe(self.model),
                     "options": self.options,
                     "why": self.advice.text,

@@ -16,17 +16,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bayesneg.config.specs import SamplerSpec
 from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.interfaces import Model, NegativeSampler, Prior
 from bayesneg.progress import Update
 from bayesneg.runs.tuning_result import State, Trial
-from bayesneg.samplers.bns import BNS, Posterior
+from bayesneg.samplers.posterior.sampler import PosteriorSampler
 from bayesneg.samplers.priors.learned import Learned
 from bayesneg.seeding import stream
 from bayesneg.training import fit
-from bayesneg.tuning.space import Among, Family, WholeBetween
+from bayesneg.tuning.space import Among, Combination, Family, WholeBetween
 
 if TYPE_CHECKING:
     import optuna
@@ -72,9 +71,9 @@ class Search:
             found = self._propose({trial.label for trial in done}, len(done))
             if found is None:
                 break
-            asked, spec = found
+            asked, tried = found
             try:
-                self._try(asked, spec, bar)
+                self._try(asked, tried, bar)
             except BaseException:
                 # a trial that did not end does not count and is run again
                 self.study.tell(asked, state=TrialState.FAIL, skip_if_finished=True)
@@ -89,19 +88,25 @@ class Search:
         ended = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
         return [_trial(number, frozen) for number, frozen in enumerate(ended, 1)]
 
-    def _propose(self, known: Collection[str], n_done: int) -> tuple[optuna.Trial, SamplerSpec] | None:
+    def _propose(self, known: Collection[str], n_done: int) -> tuple[optuna.Trial, Combination] | None:
         """A setting that was not tried: the default of every sampler first, then what Optuna proposes."""
         from optuna.trial import TrialState
 
         for family in self._in_turn(n_done):
             for attempt in range(ATTEMPTS):
                 asked = self._asked(family, n_done, attempt)
-                spec = family.at({key: _suggested(asked, family, key) for key in family.ranges})
-                if spec.label not in known:
-                    described = {"label": spec.label, "family": family.name, "settings": dict(spec.settings)}
-                    for key, value in (*described.items(), ("sampler", spec.text(self.split))):
+                tried = family.at({key: _suggested(asked, family, key) for key in family.ranges})
+                if tried.label not in known:
+                    for key, value in {
+                        "label": tried.label,
+                        "family": family.name,
+                        "settings": dict(tried.sampler.settings),
+                        "sampler": tried.sampler.text(self.split),
+                        "loss_settings": dict(tried.loss.settings),
+                        "loss": tried.loss.text(),
+                    }.items():
                         asked.set_user_attr(key, value)
-                    return asked, spec
+                    return asked, tried
                 self.study.tell(asked, state=TrialState.FAIL)  # it would give the same result
         return None
 
@@ -127,13 +132,13 @@ class Search:
             self.study.enqueue_trial({_parameter(family, key): value for key, value in family.usual.items()})
         return self.study.ask()
 
-    def _try(self, asked: optuna.Trial, spec: SamplerSpec, bar: Update) -> None:
+    def _try(self, asked: optuna.Trial, tried: Combination, bar: Update) -> None:
         from optuna.trial import TrialState
 
         started = time.perf_counter()
         state = TrialState.COMPLETE
         try:
-            self._train(asked, spec, bar)
+            self._train(asked, tried, bar)
         except _PrunedError:
             state = TrialState.PRUNED
         except BayesnegError as error:  # diverged, say: a result for the setting, not the end of the search
@@ -149,10 +154,10 @@ class Search:
         self.shown = len(done), "" if leader is None else f"best {leader.value:.4f} {leader.label}"
         bar(BAR, *self.shown)
 
-    def _train(self, asked: optuna.Trial, spec: SamplerSpec, bar: Update) -> None:
+    def _train(self, asked: optuna.Trial, tried: Combination, bar: Update) -> None:
         def after_epoch(line: dict[str, Any]) -> None:
             n_done, best = self.shown
-            bar(BAR, n_done, f"{best}  now {spec.label}, epoch {line['epoch']}".strip())
+            bar(BAR, n_done, f"{best}  now {tried.label}, epoch {line['epoch']}".strip())
             value = next((value for key, value in line.items() if key.startswith("ndcg@")), None)
             if value is None:
                 return
@@ -163,18 +168,20 @@ class Search:
         fit(
             self.model,
             self.split,
-            self._built(spec),
+            self._built(tried),
+            loss=tried.loss.build(),
             epochs=self.epochs,
             seed=self.seed,
             evaluate_every=self.evaluate_every,
-            label=spec.label,
+            label=tried.label,
             progress=after_epoch,
         )
 
-    def _built(self, spec: SamplerSpec) -> NegativeSampler:
-        sampler = spec.build(self.split)
-        if isinstance(sampler, BNS | Posterior) and isinstance(sampler.prior, Learned):
-            return replace(sampler, prior=self.learned.setdefault(sampler.prior, sampler.prior))
+    def _built(self, tried: Combination) -> NegativeSampler:
+        sampler = tried.sampler.build(self.split)
+        if isinstance(sampler, PosteriorSampler) and isinstance(sampler.prior, Learned):
+            shared: Any = {"prior": self.learned.setdefault(sampler.prior, sampler.prior)}
+            return replace(sampler, **shared)  # type: ignore[type-var]
         return sampler
 
     def _curve(self, asked: optuna.Trial) -> dict[int, float]:
@@ -293,6 +300,8 @@ def _trial(number: int, frozen: optuna.trial.FrozenTrial) -> Trial:
         state=state,
         curve=dict(sorted(frozen.intermediate_values.items())),
         settings=own["settings"],
+        loss=own["loss"],
+        loss_settings=own["loss_settings"],
         seconds=own["seconds"],
         why=own.get("failed", ""),
     )

@@ -1,7 +1,8 @@
-"""The search space: one table by the name of a setting, and its part that applies to a sampler on given data.
+"""The search space: tables by the name of a setting, and their part that applies to a sampler and a loss.
 
-The settings of a sampler that are in the table and were not given are searched. A new setting is one line of the table;
-the values of a setting with ``EVERY`` are read off its class, so that new priors and likelihoods are searched too.
+The settings of a sampler and of a loss that are in the tables and were not given are searched. A new setting is one
+line of a table; the values of a setting with ``EVERY`` are read off its class, so that new priors and likelihoods are
+searched too.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from typing import Any, Final, NamedTuple
 
 from bayesneg.config.build import default_of
 from bayesneg.config.custom import is_custom
+from bayesneg.config.loss_specs import LossSpec
 from bayesneg.config.settings import settings_of
 from bayesneg.config.specs import SamplerSpec
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
-from bayesneg.interfaces import NegativeSampler
+from bayesneg.experiments.contenders import joint_label
+from bayesneg.interfaces import BPR_LOSS, NegativeSampler, RuleSampler
 from bayesneg.models.baseline import Baseline
 from bayesneg.models.baselines import ALS, EASE, ItemKNN
 from bayesneg.runs.record import describe, jsonable
@@ -56,11 +59,26 @@ SPACE: Final[Mapping[str, Range | str]] = {
     "scale": Between(10.0, 1000.0),
     "alpha": Between(0.5, 50.0),
     "temperature": Between(1.0, 100.0),
-    "sir:temperature": Between(0.05, 5.0),  # of one sampler, in place of the line above
+    "sir temperature": Between(0.05, 5.0),  # of one sampler, in place of the line above
     "shift": Between(0.1, 10.0),
     "level": Between(0.05, 5.0),
     "exponent": Among((-1.5, -2.0, -3.0)),
+    "weighting": EVERY,  # of a shared pool, or with a loss other than BPR
+    "negatives": WholeBetween(1, 64),  # likewise, of samplers that draw no candidates
 }
+POOL: Final = WholeBetween(256, 4096)  # negatives or candidates that a batch shares
+OF_SEVERAL: Final = ("weighting", "negatives")  # settings for several negatives
+LOSS_SPACE: Final[Mapping[str, Range | str]] = {
+    "temperature": Between(0.04, 1.0),  # τ
+    "negative_weight": Between(0.8, 1.6),  # b
+    "ccl negative_weight": Between(1.0, 1000.0),
+    "margin": Between(0.1, 0.95),
+    "surrogate": EVERY,
+    "weight_temperature": Between(0.2, 5.0),
+    "positive_rate": Between(1e-4, 0.1),
+    "hardness": Between(0.1, 2.0),
+}
+OF_LOSS: Final = "loss "  # begins the keys of a loss's settings in Family.ranges
 BASELINES: Final[Mapping[type[Baseline], tuple[str, tuple[float, ...]]]] = {
     EASE: ("l2", (100.0, 200.0, 400.0, 800.0, 1600.0)),
     ItemKNN: ("neighbours", (50, 100, 200, 400)),
@@ -77,56 +95,98 @@ def variants(baseline: Baseline) -> tuple[str, list[Baseline]]:
     return key, [baseline, *(replace(baseline, **{key: value}) for value in others)]  # type: ignore[type-var]
 
 
+class Combination(NamedTuple):
+    """A sampler with a loss."""
+
+    sampler: SamplerSpec
+    loss: LossSpec
+    names_loss: bool = False  # whether the label says which loss it is
+
+    @property
+    def label(self) -> str:
+        return joint_label(self.sampler.label, loss=self.loss.label if self.names_loss else "")
+
+
 @dataclass(frozen=True)
 class Family:
-    """A sampler as the user gave it, and the ranges of the settings that were not given."""
+    """A sampler and a loss as the user gave them, and the ranges of the settings that were not given."""
 
-    spec: SamplerSpec
+    given: Combination
     ranges: Mapping[str, Range]
     left_out: Mapping[str, str]  # "prior=group" → why it is not tried
-    content: str  # a digest of the sampler as it was given, with the content of the files that it names
+    content: str  # a digest of both as they were given, with the content of the files that they name
 
     @property
     def name(self) -> str:
-        return self.spec.label
+        return self.given.label
 
     @property
     def usual(self) -> dict[str, Any]:
         """The searched settings at their defaults, where those lie within the range."""
-        known = self.spec.known()
+        known = self.given.sampler.known() | {f"{OF_LOSS}{key}": each for key, each in self.given.loss.known().items()}
         defaults = {key: default_of(known[key]) for key in self.ranges}
         return {key: value for key, value in defaults.items() if _holds(self.ranges[key], value)}
 
-    def at(self, settings: Mapping[str, Any]) -> SamplerSpec:
-        """The sampler with a value for every searched setting."""
-        return _with(self.spec, {key: _written(value) for key, value in settings.items()})
+    def at(self, settings: Mapping[str, Any]) -> Combination:
+        """The sampler and the loss with a value for every searched setting."""
+        texts = {key: _written(value) for key, value in settings.items()}
+        of_loss = {key.removeprefix(OF_LOSS): text for key, text in texts.items() if key.startswith(OF_LOSS)}
+        of_sampler = {key: text for key, text in texts.items() if not key.startswith(OF_LOSS)}
+        sampler, loss = _with(self.given.sampler, of_sampler), self.given.loss.with_settings(of_loss)
+        return self.given._replace(sampler=sampler, loss=loss)
 
 
-def family(spec: SamplerSpec, split: Split) -> Family:
-    """What is searched for a sampler; a custom sampler is tried as it was given."""
+def family(given: Combination, split: Split) -> Family:
+    """What is searched for a sampler and a loss; custom ones are tried as they were given."""
+    spec = given.sampler
     sampler = spec.build(split)
     if sampler.uses_test_labels:
         raise InputError(f"{spec.label} uses the labels it is evaluated on and cannot be tuned; drop it")
-    content = _content(spec, sampler.resolved(split.train))
-    if spec.is_custom:
-        return Family(spec, {}, {}, content)
-    ranges: dict[str, Range] = {}
     left_out: dict[str, str] = {}
-    for key in SPACE.keys() & spec.known().keys() - spec.fixed:
-        values = SPACE.get(f"{spec.name}:{key}", SPACE[key])
+    ranges = {} if spec.is_custom else _sampler_ranges(given, sampler, split, left_out)
+    ranges |= {f"{OF_LOSS}{key}": found for key, found in _loss_ranges(given.loss).items()}
+    return Family(given, ranges, left_out, _content(given, sampler.resolved(split.train)))
+
+
+def _sampler_ranges(
+    given: Combination, sampler: NegativeSampler, split: Split, left_out: dict[str, str]
+) -> dict[str, Range]:
+    spec = given.sampler
+    is_shared = isinstance(sampler, RuleSampler) and sampler.is_shared
+    size = "candidates" if "candidates" in spec.known() else "negatives"
+    single = not is_shared and given.loss.build() == BPR_LOSS
+    ranges: dict[str, Range] = {}
+    for key in [key for key in SPACE if key in spec.known() and key not in spec.fixed]:
+        if key in OF_SEVERAL and (single or (key == "negatives" and size != key)):
+            continue
+        values = SPACE.get(f"{spec.name} {key}", SPACE[key])
         found = Among(tuple(spec.choices(key))) if isinstance(values, str) else values
+        if key == size and is_shared:
+            found = WholeBetween(*(min(end, split.train.n_items) for end in POOL))
         if isinstance(found, Among):
             found = _buildable(spec, key, found, split, left_out)
-        if not isinstance(found, Among) or len(found.values) > 1:
+        if len(found.values) > 1 if isinstance(found, Among) else found.low < found.high:
             ranges[key] = found
-    return Family(spec, {key: ranges[key] for key in SPACE if key in ranges}, left_out, content)
+    return ranges
 
 
-def _content(spec: SamplerSpec, sampler: NegativeSampler) -> str:
-    """A digest of the description of a sampler and of the custom files it names, whose code no description shows."""
+def _loss_ranges(spec: LossSpec) -> dict[str, Range]:
+    if spec.is_custom:
+        return {}
+    ranges: dict[str, Range] = {}
+    for key, setting in spec.known().items():
+        values = LOSS_SPACE.get(f"{spec.kind.NAME} {key}", LOSS_SPACE.get(key))
+        if values is not None and key not in spec.fixed:
+            ranges[key] = Among(setting.choices) if isinstance(values, str) else values
+    return ranges
+
+
+def _content(given: Combination, sampler: NegativeSampler) -> str:
+    """A digest of the descriptions of both and of the custom files they name, whose code no description shows."""
+    spec, loss = given.sampler, given.loss
     named = [spec.name] if is_custom(spec.name) else str(spec.settings.get("prior", "")).split("+")
-    code = [Path(each.partition(":")[0]).read_bytes() for each in named if is_custom(each)]
-    own = [describe(sampler), *(hashlib.sha256(each).hexdigest() for each in code)]
+    code = [Path(each.partition(":")[0]).read_bytes() for each in (*named, loss.name) if is_custom(each)]
+    own = [describe(sampler), describe(loss.build()), *(hashlib.sha256(each).hexdigest() for each in code)]
     return hashlib.sha256(json.dumps(jsonable(own), sort_keys=True).encode()).hexdigest()[:16]
 
 

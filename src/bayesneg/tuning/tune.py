@@ -1,4 +1,4 @@
-"""``tune``: search the settings of samplers on validation data, compare the best over seeds, recommend one."""
+"""``tune``: search samplers and losses on validation data, compare the best over seeds, recommend one."""
 
 from __future__ import annotations
 
@@ -8,15 +8,23 @@ from pathlib import Path
 from typing import Any, Final
 
 from bayesneg.checks import whole
+from bayesneg.config.loss_specs import LossSpec, check_loss, parse_losses
 from bayesneg.config.registry import MODELS, name_of
 from bayesneg.config.settings import changed
 from bayesneg.config.specs import SamplerSpec, baseline_specs, labelled, parse_samplers
 from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
-from bayesneg.experiments.compare import compare
-from bayesneg.experiments.contenders import Baselines, by_label, named_baselines, named_models
+from bayesneg.experiments.compare import run_contenders
+from bayesneg.experiments.contenders import (
+    Baselines,
+    Contender,
+    Losses,
+    by_label,
+    named_baselines,
+    named_models,
+)
 from bayesneg.experiments.datasets import blind
-from bayesneg.interfaces import Model, NegativeSampler
+from bayesneg.interfaces import BPR_LOSS, Model, NegativeSampler
 from bayesneg.models.baseline import Baseline
 from bayesneg.progress import bars
 from bayesneg.runs.folder import write_json
@@ -26,10 +34,11 @@ from bayesneg.samplers.static import RNS
 from bayesneg.training import fit
 from bayesneg.tuning.advice import advise
 from bayesneg.tuning.search import BAR, Search, best_of, opened, require_optuna
-from bayesneg.tuning.space import Family, family, variants
+from bayesneg.tuning.space import Combination, Family, family, variants
 
 FINAL, RESULT = "final", "tuning.json"  # in the out folder
 PLAIN: Final = SamplerSpec("rns", {})
+BPR: Final = LossSpec("bpr", {})
 Tunable = str | NegativeSampler | SamplerSpec
 
 
@@ -38,6 +47,7 @@ def tune(
     split: Split,
     samplers: Tunable | Mapping[str, Tunable] | Iterable[Tunable] = "rns,dns,bns",
     *,
+    loss: Losses | None = None,
     baselines: Baselines = "popularity,item-knn,ease",
     trials: int = 25,
     seeds: int = 5,
@@ -49,11 +59,11 @@ def tune(
     resume: bool = False,
     progress: bool = True,
 ) -> TuningResult:
-    """Search the settings of samplers on validation data, and recommend one with its evidence.
+    """Search the settings of samplers and losses on validation data, and recommend one with its evidence.
 
-    The test labels are used once, in the final comparison of the best setting of each sampler with plain RNS and the
-    baselines. A setting that is not clearly better there than something simpler is not recommended. Needs the extra
-    ``tune`` (Optuna).
+    The test labels are used once, in the final comparison of the best setting of each sampler with plain RNS (one
+    negative, BPR) and the baselines. A setting that is not clearly better there than something simpler is not
+    recommended. Needs the extra ``tune`` (Optuna).
 
     Args:
         model: Model such as ``bn.MF()``, or text such as ``"mf:dim=64"``. Its settings are kept.
@@ -62,6 +72,9 @@ def tune(
             DNS and BNS. What is written with a name (``"bns:prior=flat"``) is kept, and so is every field of an object
             that differs from its default (``bn.BNS(prior=bn.priors.Flat())``); the other settings are searched. A
             custom sampler is tried as it is given.
+        loss: Losses to tune with each sampler, given in the same ways, by default BPR. What is given with a loss
+            (``"softmax:temperature=0.1"``) is kept; its other settings are searched, and so are the number of negatives
+            and the weighting of samplers that have them.
         baselines: Baselines of the final comparison, given in the same ways, by default MostPopular, ItemKNN and EASE;
             ``()`` for none. The main setting of a baseline (``l2`` of EASE) is the best on validation data, unless it
             was given.
@@ -93,8 +106,8 @@ def tune(
     trials, seeds, epochs, evaluate_every, seed = map(int, (*counts.values(), seed))  # NumPy integers are not JSON
     hidden = blind(split)
     built = _one_model(model)
-    plain, specs = _with_plain(_specs(samplers, split))
-    families = {spec.label: family(spec, hidden) for spec in specs}
+    plain, combinations = _with_plain(_specs(samplers, split), _losses(loss))
+    families = {each.label: family(each, hidden) for each in combinations}
     _check_trials(trials, families)
     rivals = _rivals(baselines, hidden, seed)  # before the search: an error in them should not come after it
     folder = None if out is None else Path(out)
@@ -104,12 +117,15 @@ def tune(
     best = best_of(done)
     if not best:
         raise BayesnegError(f"every trial failed; the first: {done[0].label}: {done[0].why}")
-    finalists = {plain.label: plain} | {trial.label: _spec_of(trial, families) for trial in best.values()}
-    records = compare(
-        built,
+    finalists = {plain.label: plain} | {trial.label: _tried(trial, families) for trial in best.values()}
+    contenders = {
+        label: Contender(built, each.sampler.build(split), each.loss.build()) for label, each in finalists.items()
+    }
+    if both := contenders.keys() & rivals.keys():
+        raise InputError(f"{min(both)} is a label of both samplers and baselines; give one of them another")
+    records = run_contenders(
+        contenders | {label: Contender(rival, None, None) for label, rival in rivals.items()},
         split,
-        {label: spec.build for label, spec in finalists.items()},
-        baselines=rivals,
         seeds=seeds,
         epochs=epochs,
         select="best",
@@ -128,7 +144,8 @@ def tune(
         records=records,
         advice=advice,
         model=used,
-        sampler=None if advised is None else advised.build(split),
+        sampler=None if advised is None else advised.sampler.build(split),
+        loss=None if advised is None else advised.loss.build(),
         options=_train_options(used, advised, split, epochs, evaluate_every),
         plan=plan,
     )
@@ -171,17 +188,45 @@ def _labelled(spec: SamplerSpec) -> tuple[str, SamplerSpec]:
     return spec.label, spec
 
 
-def _with_plain(specs: Sequence[SamplerSpec]) -> tuple[SamplerSpec, list[SamplerSpec]]:
-    """Plain RNS, the reference of the comparison, and all samplers with it in the first place."""
-    plain = next((spec for spec in specs if spec == PLAIN or spec.base == RNS()), PLAIN)
-    others = [spec for spec in specs if spec is not plain]
-    if plain.label in {spec.label for spec in others}:
+def _losses(loss: Any) -> list[LossSpec]:
+    """Each loss with its label, whether given as text or as an object."""
+
+    def read(label: str | None, given: Any) -> Iterator[tuple[str, LossSpec]]:
+        if isinstance(given, str):
+            for spec in parse_losses(given):
+                spec = spec if label is None else LossSpec(label, {}, spec.build())
+                yield spec.label, spec
+        else:
+            check_loss(given)
+            spec = LossSpec(label or settings_text(given), {}, given)
+            yield spec.label, spec
+
+    specs = list(by_label("loss", "bpr" if loss is None else loss, read).values())
+    if not specs:
+        raise InputError("loss must name at least one loss, got none; leave it out for BPR")
+    for spec in specs:
+        spec.build()  # before the search
+    return specs
+
+
+def _with_plain(samplers: Sequence[SamplerSpec], losses: Sequence[LossSpec]) -> tuple[Combination, list[Combination]]:
+    """Plain RNS with BPR, the reference of the comparison, and all combinations with it in the first place."""
+    bpr = next((spec for spec in losses if spec.build() == BPR_LOSS), BPR)
+    rns = next((spec for spec in samplers if spec == PLAIN or spec.base == RNS()), PLAIN)
+    several = len({spec.label for spec in (bpr, *losses)}) > 1
+    plain = Combination(rns, bpr, several)
+    found = [Combination(sampler, loss, several) for sampler in samplers for loss in losses]
+    others = [each for each in found if each != plain]
+    if plain.label in {each.label for each in others}:
         raise InputError(f"samplers: {plain.label} is the label of plain RNS, which is always compared; choose another")
     return plain, [plain, *others]
 
 
-def _spec_of(trial: Trial, families: Mapping[str, Family]) -> SamplerSpec:
-    return families[trial.family].spec.with_settings(trial.settings)
+def _tried(trial: Trial, families: Mapping[str, Family]) -> Combination:
+    given = families[trial.family].given
+    return given._replace(
+        sampler=given.sampler.with_settings(trial.settings), loss=given.loss.with_settings(trial.loss_settings)
+    )
 
 
 def _rivals(baselines: Baselines, hidden: Split, seed: int) -> dict[str, Baseline]:
@@ -219,17 +264,19 @@ def _check_trials(trials: int, families: Collection[str]) -> None:
 
 
 def _train_options(
-    model: Model, spec: SamplerSpec | None, split: Split, epochs: int, evaluate_every: int
+    model: Model, chosen: Combination | None, split: Split, epochs: int, evaluate_every: int
 ) -> list[str] | None:
-    """The options of ``bayesneg train`` for a model and a sampler; None where text cannot name one of them."""
+    """The options of ``bayesneg train`` for a model, a sampler and a loss; None where text cannot name one of them."""
     name = name_of(type(model), MODELS)
-    sampler = None if spec is None else spec.text(split)
-    if name is None or (spec is not None and sampler is None):
+    sampler, loss = (None, None) if chosen is None else (chosen.sampler.text(split), chosen.loss.text())
+    if name is None or (chosen is not None and None in (sampler, loss)):
         return None
     options = ["--model", name]
     options += [part for key, value in changed(model).items() for part in ("--set", f"{key}={value}")]
-    if sampler is not None:
-        options += ["--sampler", sampler, "--epochs", str(epochs)]
+    if chosen is not None:
+        options += ["--sampler", str(sampler)]
+        options += [] if chosen.loss.build() == BPR_LOSS else ["--loss", str(loss)]
+        options += ["--epochs", str(epochs)]
         options += [] if evaluate_every == 1 else ["--evaluate-every", str(evaluate_every)]  # it decides the best epoch
     return options
 
@@ -240,6 +287,7 @@ def _plan(hidden: Split, families: Mapping[str, Family], model: Model, **numbers
         **numbers,
         "data": hidden.fingerprint,
         "model": describe(model),
+        "loss": list(dict.fromkeys(each.given.loss.label for each in families.values())),
         "samplers": {
             name: {key: repr(values) for key, values in each.ranges.items()} for name, each in families.items()
         },

@@ -17,6 +17,10 @@ CURVES = {  # key → name of the figure, caption
         "False negatives over epochs",
         "The share of an epoch's picks that are positives. Lower is better.",
     ),
+    "fn_gradient": (
+        "Gradient on false negatives over epochs",
+        "The share of the loss's gradient on negatives that falls on false negatives. Lower is better.",
+    ),
     "inf": ("INF over epochs", "Mean gradient magnitude, with a negative sign for held-out positives."),
     "hardness": ("Hardness over epochs", "Mean normalized rank of the picks; 1 is the highest score."),
     "ece": (
@@ -35,8 +39,8 @@ def across(found: Sequence[AuditedSplit]) -> Drawing:
 
 
 def of_picks(split: AuditedSplit, prefix: str) -> Iterator[Drawing]:
-    """Three curves over epochs, the ranks, and the popularity of the picks."""
-    for key, expected in (("fn", "fn_uniform"), ("inf", None), ("hardness", None)):
+    """Four curves over epochs, the ranks, and the popularity of the picks."""
+    for key, expected in (("fn", "fn_uniform"), ("fn_gradient", None), ("inf", None), ("hardness", None)):
         yield from _curve(split.groups, key, prefix, expected)
     slug = f"{prefix}-ranks"
     ends = listed((group.marked_name, measured(group, "hardness").mean) for group in split.groups)
@@ -67,5 +71,6 @@ def _curve(groups: Sequence[RunGroup], key: str, prefix: str, expected: str | No
     name, caption = CURVES[key]
     slug = f"{prefix}-{key}"
     ends = listed((group.marked_name, measured(group, key).mean) for group in groups)
-    drawn = curves.curves(groups, key, prefix=slug, name=name.removesuffix(" over epochs"), expected=expected)
+    name_of_axis, percent = name.removesuffix(" over epochs"), key.startswith("fn")
+    drawn = curves.curves(groups, key, prefix=slug, name=name_of_axis, expected=expected, percent=percent)
     yield drawing(drawn, slug, name, caption, ends)

@@ -17,11 +17,13 @@ from bayesneg.report.audit_page.rows import (
     audited,
     calibration_finding,
     caution,
+    gradient_finding,
     hidden_note,
     measured,
     short_names,
 )
-from bayesneg.report.groups import RunGroup
+from bayesneg.report.details import loss_facts
+from bayesneg.report.groups import RunGroup, unsaid_losses
 from bayesneg.report.names import NOTHING, UNIFORM, counted, joined
 from bayesneg.report.notes import notes
 from bayesneg.report.pages import Headline, Section, Table, TableCell, render_page, write_page
@@ -65,8 +67,12 @@ def _headlines(found: Sequence[AuditedSplit]) -> list[Headline]:
     """One finding per split; the facts and the warnings of all follow the last."""
     run = found[0].runs[0]
     seeds = max(len(group.runs) for split in found for group in split.groups)
-    facts = f"{run.model} · {counted(len(run.epochs), 'epoch')} · {counted(seeds, 'seed')} · last epoch"
-    headlines = [Headline(audit_finding(split), lead=split.name if len(found) > 1 else "") for split in found]
+    losses = loss_facts([run for split in found for run in split.runs])
+    facts = f"{run.model} · {losses} · {counted(len(run.epochs), 'epoch')} · {counted(seeds, 'seed')} · last epoch"
+    headlines = [
+        Headline(audit_finding(split), also=gradient_finding(split), lead=split.name if len(found) > 1 else "")
+        for split in found
+    ]
     return [*headlines[:-1], replace(headlines[-1], facts=facts, notes=_warnings(found))]
 
 
@@ -110,11 +116,13 @@ def _split_sections(split: AuditedSplit, place: int, *, several: bool) -> Iterat
 
 
 def _picks(split: AuditedSplit) -> Table:
-    rows = [[group_cell(group), *_values(group, PICKS)] for group in split.groups]
+    unsaid = unsaid_losses(split.groups)
+    rows = [[group_cell(group, loss=unsaid.get(group.name, "")), *_values(group, PICKS)] for group in split.groups]
     rows.append([TableCell(UNIFORM, UNIFORM), number_cell(split.uniform), *[TableCell("")] * (len(PICKS) - 1)])
     bound = "" if split.truth_known else " Lower bounds: the ground truth is unknown."
     caption = (
-        f"Last epoch. All picks are counted; hardness is measured on probes after the epoch.{bound}{_spread([split])}"
+        "Last epoch. All picks are counted, of shared pools those of some examples of each batch; hardness is measured "
+        f"on probes after the epoch.{bound}{_spread([split])}"
     )
     return Table(f"Picks: {split.name}", caption, ["Sampler", *PICKS.values()], rows)
 

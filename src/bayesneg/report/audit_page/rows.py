@@ -20,6 +20,7 @@ NOTICED: Final = 0.05  # of the share that was asked for, or of the users
 TAIL: Final = 5  # epochs, the last ones, whose probes are pooled where one epoch has too few
 PICKS: Final = {
     "fn": "False negatives",
+    "fn_gradient": "Gradient on them",
     "tnr": "TNR",
     "inf": "INF",
     "hardness": "Hardness",
@@ -37,9 +38,15 @@ CALIBRATION: Final = {
 }
 MEANINGS: Final = {
     "False negatives": "The share of the last epoch's picks that are positives of the user.",
+    "Gradient on them": (
+        "The share of the loss's gradient on negatives, Σ|∂L/∂s|, that falls on false negatives: how much of what is "
+        "learned from negatives is wrong. With one negative and BPR hard negatives count more than easy ones; weights "
+        "and the temperature of a softmax move it further."
+    ),
     "TNR and INF": (
         "The paper's measures, by the held-out labels: the share of picks that are not held-out positives, and the "
-        "mean gradient magnitude, with a negative sign for false negatives."
+        "mean gradient magnitude of BPR, with a negative sign for false negatives. Several negatives count by their "
+        "weights."
     ),
     "Hardness": (
         "The normalized rank of the pick: the share of the user's other unobserved items that score lower, by the "
@@ -118,6 +125,19 @@ def audit_finding(split: AuditedSplit) -> str:
     return f"{among}{'; '.join(rates.clauses())}; uniform picks have {split.uniform:.1%}.{rates.caveat}"
 
 
+def gradient_finding(split: AuditedSplit) -> str:
+    """Whose gradient falls least and most on false negatives; empty where none was recorded."""
+    rates = PickRates(split.groups, lambda run: run.last("fn_gradient"), known=split.truth_known)
+    if not rates.names:
+        return ""
+    low, high = rates.names[0], rates.names[-1]
+    lead = f"The share of the gradient on negatives that falls on {rates.noun} is"
+    if low == high:
+        return f"{lead} {rates.text(low)}."
+    doubt = "" if rates.caveat or rates.differ(low, high) else ", not distinguishable over the seeds"
+    return f"{lead} {rates.text(low)} with {low}, the lowest, and {rates.text(high)} with {high}, the highest{doubt}."
+
+
 def calibration_finding(split: AuditedSplit) -> str:
     """Whose posterior has a lower Brier score than a constant; empty where no sampler has a posterior."""
     if not split.with_posterior:
@@ -181,6 +201,7 @@ def summary(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
         {
             "dataset": split.name,
             "sampler": group.name,
+            "loss": group.loss,
             "seeds": list(group.seeds),
             "truth_known": split.truth_known,
             "uses_test_labels": group.uses_test_labels,

@@ -14,6 +14,12 @@ from bayesneg.report.pages import Drawing
 from bayesneg.report.summary import final_estimate
 from bayesneg.runs.record import is_number
 
+NAMES = {
+    "tnr_true": "True TNR",
+    "gradient_fn": "Gradient on held-out positives",
+    "gradient_fn_true": "Gradient on false negatives",
+}
+
 
 def result_figures(groups: Sequence[RunGroup], key: str | None, *, prefix: str) -> Iterator[Drawing]:
     """Final metric, the same metric over epochs, and what it costs."""
@@ -52,10 +58,11 @@ def validation_figures(groups: Sequence[RunGroup], key: str | None, *, prefix: s
 
 
 def quality_figures(groups: Sequence[RunGroup], *, prefix: str) -> Iterator[Drawing]:
-    """TNR, true TNR, INF, and the first against the last."""
+    """TNR, true TNR, INF, the first against the last, and the gradient on false negatives."""
     tnr = "The share of the sampled negatives that are not held-out positives. Higher is better."
     true = "The same by the ground truth, of which the held-out labels cover only a part."
     inf = "Mean gradient magnitude, with a negative sign for false negatives. Higher is more informative."
+    share = "The share of the loss's gradient on negatives that falls on {}. Lower is better."
     yield from _curve(groups, "tnr", tnr, prefix=prefix, expected="tnr_uniform")
     yield from _curve(groups, "tnr_true", true, prefix=prefix, expected="tnr_uniform_true")
     yield from _curve(groups, "inf", inf, prefix=prefix)
@@ -69,6 +76,10 @@ def quality_figures(groups: Sequence[RunGroup], *, prefix: str) -> Iterator[Draw
             "Mean of the last five epochs. Up: more informative. Right: fewer false negatives.",
             ends,
         )
+    if plots.has_curve(groups, "gradient_fn_true"):
+        yield from _curve(groups, "gradient_fn_true", share.format("false negatives"), prefix=prefix)
+    else:
+        yield from _curve(groups, "gradient_fn", share.format("held-out positives"), prefix=prefix)
 
 
 def _curve(
@@ -76,10 +87,10 @@ def _curve(
 ) -> Iterator[Drawing]:
     if not plots.has_curve(groups, key):
         return
-    name = {"tnr_true": "True TNR"}.get(key, metric_name(key))
+    name = NAMES.get(key, metric_name(key))
     slug = prefix + re.sub(r"\W*(\w+)", r"-\1", base_of(key))
     ends = listed((group.marked_name, _last(group, key)) for group in groups)
-    svg = plots.curves(groups, key, prefix=slug, name=name, expected=expected)
+    svg = plots.curves(groups, key, prefix=slug, name=name, expected=expected, percent="gradient" in key)
     yield drawing(svg, slug, f"{name} over epochs", caption, ends)
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
 from bayesneg.evaluation.metric_names import metric_name
 from bayesneg.report.figures.canvas import GREY, svg
@@ -71,7 +71,13 @@ def has_curve(groups: Sequence[RunGroup], key: str) -> bool:
 
 
 def curves(
-    groups: Sequence[RunGroup], key: str, *, prefix: str, name: str | None = None, expected: str | None = None
+    groups: Sequence[RunGroup],
+    key: str,
+    *,
+    prefix: str,
+    name: str | None = None,
+    expected: str | None = None,
+    percent: bool = False,
 ) -> str:
     """``key`` over epochs, a line per group with the range of its seeds; ``expected`` is drawn dotted."""
 
@@ -101,6 +107,8 @@ def curves(
         axes.set_ylabel(name or metric_name(key))
         axes.xaxis.set_major_locator(ticks(integer=True))
         axes.yaxis.set_major_locator(ticks())
+        if percent:
+            axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
         label_ends(axes, labels)
 
     return svg(draw, prefix)
