@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from bayesneg.checks import one_of
+from bayesneg.config.loss_specs import as_loss
 from bayesneg.errors import InputError
 from bayesneg.evaluation.sampling_quality import Tally
 from bayesneg.interfaces import Loss, Negatives
 from bayesneg.kernels.reference.losses import Scores
-from bayesneg.losses.by_name import as_loss
 from bayesneg.models.torch.batch_scores import EmbeddingScores
 from bayesneg.models.torch.trainable import evaluate_loss
 from bayesneg.models.torch.weighted import MEASURED, SampledSums

@@ -28,6 +28,7 @@ from bayesneg.kernels.reference.losses import (
     ThresholdedSoftmax,
 )
 
+MANY = 1 << 16  # scores from which on compiled code is faster than a pass over memory for each operation
 _EVALUATIONS: dict[type, Callable[[Any, Scores], LossValues]] = {}
 
 
@@ -72,6 +73,8 @@ def _cosine_hinges(form: CosineHinges, scores: Scores) -> LossValues:
 
 @evaluates(SampledSoftmax)
 def _sampled_softmax(form: SampledSoftmax, scores: Scores) -> LossValues:
+    if _suits_compiled_code(scores):
+        return _softmax_by_compiled_code(form, scores)
     tau, b, counts = form.temperature, form.negative_weight, _counted(scores)
     z_i = scores.positive / tau
     total, chances = _log_sum_exp(_logits(scores, 1 / tau), z_i if form.include_positive else None)
@@ -80,6 +83,22 @@ def _sampled_softmax(form: SampledSoftmax, scores: Scores) -> LossValues:
         by_positive += (b / tau) * torch.exp(z_i - total)
     value = torch.where(counts > 0, b * total - z_i, 0)
     return LossValues(value, counts * by_positive, chances.mul_((counts * (b / tau))[:, None]))
+
+
+def _suits_compiled_code(scores: Scores) -> bool:
+    """Whether the scores are many, in host memory and in single precision."""
+    if scores.negatives.device.type != "cpu" or scores.negatives.numel() < MANY or torch.compiler.is_compiling():
+        return False
+    given = [part for part in scores[:4] if part is not None]
+    return all(part.dtype == torch.float32 for part in given) and (scores.log_q is None or scores.log_q.ndim == 1)
+
+
+def _softmax_by_compiled_code(form: SampledSoftmax, scores: Scores) -> LossValues:
+    from bayesneg.kernels.numba.pools.softmax import softmax_of_rows
+
+    arrays = Scores(*(None if part is None else part.detach().contiguous().numpy() for part in scores[:4]))
+    found = softmax_of_rows(form, arrays, threads=torch.get_num_threads())
+    return LossValues(*(torch.from_numpy(part) for part in found))
 
 
 @evaluates(ThresholdedSoftmax)
@@ -128,9 +147,13 @@ def _surrogate(kind: int, d: Tensor) -> tuple[Tensor, Tensor]:
     return d.atan() + 1, 1 / (1 + d * d)
 
 
+def counted(weights: Tensor) -> Tensor:
+    """1 (B,) for an example with a negative that counts, otherwise 0, in the type of the weights (B, K)."""
+    return (weights.amax(dim=1) > 0).to(weights.dtype)
+
+
 def _counted(scores: Scores) -> Tensor:
-    """1 (B,) for an example with a negative that counts, otherwise 0, in the type of the scores."""
-    return (scores.weights > 0).any(dim=1).to(scores.positive.dtype)
+    return counted(scores.weights).to(scores.positive.dtype)
 
 
 def _shares(weights: Tensor) -> Tensor:

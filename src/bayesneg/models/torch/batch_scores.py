@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Negatives
+from bayesneg.kernels.reference.losses import LossValues
 from bayesneg.kernels.torch.gradients import bpr_gradients, fused_for, penalty_gradients
 from bayesneg.kernels.torch.pair_scores import scores_of
 
@@ -19,6 +21,41 @@ NO_GRADIENT = "the model's vectors do not depend on its parameters; return them 
 def _plain(given: Tensor) -> Tensor:
     """As kernels read it: float32, contiguous, detached."""
     return given.detach().float().contiguous()
+
+
+class PairScores(NamedTuple):
+    """Scores that are part of the graph."""
+
+    positive: Tensor  # (B,)
+    negatives: Tensor  # (B, K)
+
+    def pulled(self, values: LossValues, share: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        """Tensors of the graph and the derivatives by them, of Σ_b share_b · loss_b with ``share`` (B,)."""
+        return list(self), [values.by_positive * share, values.by_negatives * share[:, None]]
+
+
+class PoolScores(NamedTuple):
+    """Scores of a shared pool; the graph begins at the embeddings, so that nothing of the size B × N is in it."""
+
+    positive: Tensor  # (B,)
+    negatives: Tensor  # (B, N), without gradients
+    users: Tensor  # (B, d)
+    pool: Tensor  # (N, d)
+
+    @classmethod
+    def of(cls, users: Tensor, positives: Tensor, pool: Tensor, x: Tensor) -> PoolScores:
+        """From the embeddings (B, d), (B, d), (N, d) and the scores (B, N) of the pool."""
+        return cls((users * positives).sum(dim=1), x, users, pool)
+
+    def pulled(self, values: LossValues, share: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        """As :meth:`PairScores.pulled`."""
+        slopes, column = values.by_negatives, share[:, None]
+        by_users = slopes @ self.pool.detach() * column
+        by_pool = ((self.users.detach() * column).T @ slopes).T
+        return [self.positive, self.users, self.pool], [values.by_positive * share, by_users, by_pool]
+
+
+ScoredBatch = PairScores | PoolScores
 
 
 class EmbeddingScores:
@@ -46,6 +83,7 @@ class EmbeddingScores:
         self.given, self.ensemble_size, self.first_layer = (users, items), ensemble_size, first_layer
         self.which = which  # (B,)
         self.cosine = cosine
+        self.last_pool: tuple[Tensor, Tensor] | None = None
 
     @cached_property
     def users(self) -> Tensor:
@@ -84,8 +122,10 @@ class EmbeddingScores:
         return self.batch_users[part] @ self.items.T
 
     def of_pool(self, pool: Tensor) -> Tensor:
-        """Scores (B, N) of a pool (N,) of items that the batch shares."""
-        return self.batch_users @ self._unit(_plain(self.given[1]).index_select(0, pool)).T
+        """Scores (B, N) of a pool (N,) of items that the batch shares, without gradients."""
+        x = self.batch_users @ self._unit(_plain(self.given[1]).index_select(0, pool)).T
+        self.last_pool = pool, x
+        return x
 
     def user_vectors(self) -> Tensor:
         return self.batch_users
@@ -121,11 +161,24 @@ class EmbeddingScores:
         )
         return infos
 
-    def with_gradients(self, positives: Tensor, negatives: Negatives) -> tuple[Tensor, Tensor]:
-        """The scores of the positives (B,) and of the negatives (B, K), as parts of the graph."""
-        if not any(part.requires_grad for part in self.given):
+    def scored(self, positives: Tensor, negatives: Negatives) -> ScoredBatch:
+        """The scores of the positives (B,) and of the negatives (B, K), and what they are computed from."""
+        users, items = self.given
+        if not (users.requires_grad or items.requires_grad):
             raise InputError(NO_GRADIENT)
-        return self.of_negatives(positives, negatives)
+        w = users.index_select(0, self.which).float()
+        if negatives.vectors is None and negatives.is_shared:
+            # the rows of positives and pool together: the gradient by the table is then made once
+            rows = items.index_select(0, torch.cat([positives, negatives.items])).float()
+            h, pool = self._unit(rows).split([len(positives), len(negatives.items)])  # type: ignore[no-untyped-call]
+            return PoolScores.of(self._unit(w), h, pool, self._pooled(negatives.items))
+        return PairScores(*self.of_negatives(positives, negatives))
+
+    def _pooled(self, pool: Tensor) -> Tensor:
+        """Scores (B, N) of a pool, which were computed when it was weighed."""
+        if self.last_pool is not None and self.last_pool[0] is pool:
+            return self.last_pool[1]
+        return self.of_pool(pool)
 
     def of_negatives(self, positives: Tensor, negatives: Negatives) -> tuple[Tensor, Tensor]:
         """The scores of the positives (B,) and of the negatives (B, K)."""
@@ -168,15 +221,15 @@ class DirectScores:
     def of_pool(self, pool: Tensor) -> Tensor:
         return self.scores.index_select(1, pool)
 
-    def with_gradients(self, positives: Tensor, negatives: Negatives) -> tuple[Tensor, Tensor]:
-        """As :meth:`EmbeddingScores.with_gradients`."""
+    def scored(self, positives: Tensor, negatives: Negatives) -> ScoredBatch:
+        """As :meth:`EmbeddingScores.scored`."""
         if not self.given.requires_grad:
             raise InputError("the model's scores do not depend on its parameters; return them without detach()")
         if negatives.vectors is not None:
             raise InputError("this model gives scores and no vectors; a sampler of synthetic negatives needs vectors")
         given, items = self.given.float(), negatives.items.clamp(min=0)
         found = given.index_select(1, items) if negatives.is_shared else given.gather(1, items)
-        return given.gather(1, positives[:, None])[:, 0], found
+        return PairScores(given.gather(1, positives[:, None])[:, 0], found)
 
     def penalty(self, positives: Tensor, negatives: Negatives, shares: Tensor, strength: float) -> Tensor:
         raise InputError("this model gives scores and no vectors; use penalty='weight_decay'")

@@ -108,13 +108,14 @@ class Trainable:
         Returns:
             The scores before the step, and the loss with its derivatives, of each example.
         """
-        x_positive, x = scores.with_gradients(positives, negatives)
-        given = Scores(x_positive.detach(), x.detach(), negatives.weights, negatives.log_q, **more)
+        scored = scores.scored(positives, negatives)
+        given = Scores(
+            scored.positive.detach(), scored.negatives.detach(), negatives.weights, negatives.log_q, **more
+        )  # fmt: skip
         values = evaluate_loss(loss, given)
-        counted = (given.weights > 0).any(dim=1).float()
+        counted = losses.counted(given.weights)
         share = counted / counted.sum().clamp(min=1)
-        slopes = [values.by_positive * share, values.by_negatives * share[:, None]]
-        outputs = [x_positive, x]
+        outputs, slopes = scored.pulled(values, share)
         strength = 0.0 if self.settings.penalty == "weight_decay" else self.settings.strength
         if strength:
             shares = share[:, None] * given.weights / given.weights.sum(dim=1, keepdim=True).clamp(min=1e-30)

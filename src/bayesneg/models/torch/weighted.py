@@ -15,6 +15,7 @@ from torch import Tensor
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, Loss, Measured, Negatives, NegativeSampler, Sums
 from bayesneg.kernels.reference.losses import LossValues, Scores
+from bayesneg.kernels.torch.losses import counted
 from bayesneg.kernels.torch.pools import sums_in_rows
 from bayesneg.kernels.torch.score_lists import TrainingRows
 from bayesneg.models.torch.negatives import BatchNegatives, HostDraws, check_batch_size, on_device, rows_on
@@ -86,7 +87,7 @@ class SampledSums:
     def add(self, users: Tensor, negatives: Negatives, given: Scores, values: LossValues) -> None:
         """Add some examples of a batch."""
         weights = given.weights[:MEASURED]
-        there = (given.weights > 0).any(dim=1)
+        there = counted(given.weights) > 0
         self.counts += torch.stack([there[:MEASURED].sum(), (~there).sum()])
         info = weights * torch.sigmoid(given.negatives[:MEASURED] - given.positive[:MEASURED, None])
         parts = torch.stack([weights, info, values.by_negatives[:MEASURED].abs()])  # (3, b, K)
