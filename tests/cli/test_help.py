@@ -9,6 +9,7 @@ import pytest
 
 from bayesneg.config.build import reach
 from bayesneg.config.registry import MODELS, built_in_samplers, likelihoods, priors
+from bayesneg.losses import losses
 
 COMMANDS = [
     ["train"],
@@ -55,12 +56,20 @@ def test_the_help_of_tune_is_about_tuning(bayesneg):
     assert "folder for trials, final runs and recommendation" in shown["tune"]
 
 
-def test_the_help_of_train_lists_every_sampler_model_and_setting(bayesneg):
+def test_the_help_of_train_lists_every_sampler_loss_model_and_setting(bayesneg):
     text = bayesneg("train", "--help").out
     shown = set(text[text.index("Samplers, with") :].split())
-    names = {*built_in_samplers(), *priors(), *likelihoods(), *MODELS}
-    kinds = [*(each.kind for each in built_in_samplers().values()), *priors().values(), *MODELS.values()]
+    names = {*built_in_samplers(), *priors(), *likelihoods(), *losses(), *MODELS}
+    kinds = [*(each.kind for each in built_in_samplers().values()), *priors().values(), *losses().values()]
+    kinds += MODELS.values()
     assert names | {key for kind in kinds for key in reach(kind, {}).settings} <= shown
+
+
+@pytest.mark.parametrize("command", ["train", "compare", "tune", "audit"])
+def test_every_command_that_trains_takes_a_loss(bayesneg, command):
+    text = " ".join(bayesneg(command, "--help").out.replace("│", " ").split())
+    assert "--loss" in text
+    assert "[default: (bpr)]" in text
 
 
 def test_without_a_command_the_help_is_shown(bayesneg):

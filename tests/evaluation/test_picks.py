@@ -14,7 +14,7 @@ from bayesneg.errors import InputError
 from bayesneg.evaluation.calibration import EDGES, Reliability, pooled
 from bayesneg.evaluation.cohorts import cohort_of
 from bayesneg.evaluation.picks import PickObserver, hardness
-from bayesneg.interfaces import Sampled
+from bayesneg.interfaces import Measured, Sampled, Sums
 from bayesneg.seeding import stream
 from worlds import batch_of, fixed_scorer, interactions, random_interactions
 
@@ -182,3 +182,42 @@ class Second(bn.NegativeSampler):
     def sample(self, batch):
         assert batch.train.truth is None  # no sampler is shown the truth
         return np.full(len(batch.users), 2)
+
+
+def test_cohorts_of_several_negatives_count_by_their_weights():
+    train = interactions([[0], [0], [1], [0, 2]], 5)
+    observer = PickObserver(Split(train, interactions_like(train, [[1], [], [], []])), seed=0, probes=2)
+    picks = np.array([[1, 3], [4, -1]], dtype=np.int32)  # middle and tail; tail and nothing
+    weights = np.array([[0.5, 0.25], [0.25, 1.0]])
+    observer.see(Sampled(np.array([0, 1], dtype=np.int32), picks, np.zeros((2, 2)), weights))
+    line = observer.end_epoch(1, bn.RNS(), fixed_scorer(np.zeros((4, 5))))
+    assert [line["head"], line["middle"], line["tail"]] == pytest.approx([0.0, 0.5, 0.5])
+
+
+def test_of_several_weighted_negatives_a_probe_picks_by_weight():
+    """Item 4 has three quarters of the weight of every example."""
+
+    class Weighted(bn.NegativeSampler):
+        def sample(self, batch):
+            items = np.tile([3, 4], (len(batch.users), 1))
+            return bn.Negatives(items, np.tile([0.25, 0.75], (len(batch.users), 1)))
+
+    train = interactions([[0, 1, 2]] * 400, 5)
+    scores = np.tile([0.0, 0.0, 0.0, 1.0, 2.0], (400, 1))
+    observer = PickObserver(Split(train, interactions_like(train, [[3]] * 400)), seed=0, probes=1200)
+    line = observer.end_epoch(1, Weighted(), fixed_scorer(scores))
+    assert line["hardness"] == pytest.approx(0.75, abs=0.04)  # item 4 ranks above the other one, item 3 below it
+    assert line["probe_fn"] == pytest.approx(0.25, abs=0.04)
+
+
+def test_a_shared_pool_is_probed_in_any_catalogue(monkeypatch):
+    """In-batch negatives are the positives of other probes, so that some probes are taken at once."""
+    monkeypatch.setattr("bayesneg.evaluation.picks.SCORES_AT_ONCE", 1)
+    split = world_split()
+    sampler = bn.samplers.InBatch(weighting="posterior", prior="rate").prepare(split.train, rng=stream(0, "sampler"))
+    observer = PickObserver(split, seed=0, probes=100)
+    observer.see(Measured(1, 0, Sums(1.0, 0.5, 0.5), {}))  # training gives sums: cohorts are those of the probes
+    line = observer.end_epoch(1, sampler, fixed_scorer(np.random.default_rng(0).normal(size=(300, 200))))
+    assert 0 < line["hardness"] < 1
+    assert sum(line["reliability"]["n"]) >= 90
+    assert line["head"] > 0.1, "in-batch negatives are popular items"

@@ -138,3 +138,12 @@ def test_early_epochs_far_off_leave_the_frame() -> None:
     low, high = plots._frame([plots.Curve(epochs, values, values, values)])
     assert low > values[0]
     assert high > values[-1]
+
+
+def test_a_long_name_loses_its_middle_and_keeps_its_loss_and_its_mark():
+    name = "BNS (candidates=2048, shared=true, weighting=oracle, prior=oracle) + Softmax (temperature=0.08)"
+    short = plots.elided(f"{name} (sees test labels)", 64)
+    assert len(short) <= 64
+    assert short.startswith("BNS (candidates")
+    assert short.endswith("(sees test labels)")
+    assert plots.elided("BNS", 64) == "BNS"

@@ -48,3 +48,13 @@ def test_a_cell_computes_the_score_cdf_exactly_however_many_items_there_are(name
     cell = Cell("large", split.fingerprint, "last", "mf", name, name, epochs=1, seed=0)
     spec = run_cell(cell, split, progress=lambda line: None).spec["sampler"]
     assert (spec["then"] if name == "bns-2" else spec)["cdf"] == "exact"
+
+
+def test_another_loss_is_another_key_and_bpr_keeps_the_old_one(source):
+    source, dataset = source
+    plain, softmax = (cell(source, dataset, "last", **more) for more in ({}, {"loss": "softmax:temperature=0.5"}))
+    assert "loss" not in plain.to_dict()
+    assert plain.key != softmax.key
+    assert Cell.from_dict(softmax.to_dict()) == softmax
+    record = run_cell(softmax, source.split(dataset, "last"), progress=lambda line: None)
+    assert record.loss == "Softmax (temperature=0.5)"

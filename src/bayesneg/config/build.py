@@ -143,7 +143,7 @@ def check_setting(key: str, found: Reach, where: str) -> None:
     if ways := found.ways(key):
         part = ways[0][0]
         names = [name for other, name in ways if other == part]
-        raise InputError(f"{where}: {key} is a setting of the {part} {_either(names)}; set {part}={names[0]} with it")
+        raise InputError(f"{where}: {key} is a setting of the {part} {either(names)}; set {part}={names[0]} with it")
     check_known(key, found.settings, f"setting of {where}")
 
 
@@ -342,5 +342,6 @@ def value_text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
 
 
-def _either(names: list[str]) -> str:
+def either(names: list[str]) -> str:
+    """``a``; ``a or b``; ``a, b or c``."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from bayesneg.config.build import as_text, build, build_sampler, check_setting, reach, typed
+from bayesneg.config.build import as_text, build, build_sampler, check_setting, either, reach, typed
 from bayesneg.config.custom import is_custom
 from bayesneg.config.registry import BASELINES, MODELS, NamedSampler, main_name, sampler_named, sampler_names
 from bayesneg.config.settings import Setting, Settings, assignments, changed, check_known, settings_of
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Model, NegativeSampler
+from bayesneg.losses import losses
 from bayesneg.models.baseline import Baseline
 from bayesneg.models.baselines import ALS, require_implicit
 from bayesneg.models.torch.settings import TorchSettings, require_torch
@@ -227,19 +228,23 @@ def sort_settings(
     taken = {key for spec in complete for key in spec.settings}
     names = " or ".join(dict.fromkeys([*(spec.name for spec in specs), model]))
     for key in shared.keys() - taken:
-        _refuse(key, names, of_model, specs)
+        _refuse(key, shared[key], names, of_model, specs)
     for spec in complete:
         spec.checked()  # before any data is read
     return {key: value for key, value in given.items() if key in of_model}, complete
 
 
-def _refuse(key: str, names: str, of_model: set[str], specs: Iterable[SamplerSpec]) -> None:
+def _refuse(key: str, value: str, names: str, of_model: set[str], specs: Iterable[SamplerSpec]) -> None:
     """The error about a setting that neither the model nor any sampler takes."""
     found = [reach(spec.named.kind, {**spec.named.presets, **spec.settings}, spec.base) for spec in specs]
     for each in found:
         if each.ways(key) and key not in each.settings:
             check_setting(key, each, "--set")
     valid = of_model.union(*(each.settings for each in found))
+    if of_losses := [name for name, kind in losses().items() if key in settings_of(kind) and key not in valid]:
+        raise InputError(
+            f"{key} is a setting of the loss {either(of_losses)}; write --loss {of_losses[0]}:{key}={value}"
+        )
     check_known(key, valid - {key}, f"setting of {names}")
 
 

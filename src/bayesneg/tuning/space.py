@@ -66,7 +66,7 @@ SPACE: Final[Mapping[str, Range | str]] = {
     "weighting": EVERY,  # of a shared pool, or with a loss other than BPR
     "negatives": WholeBetween(1, 64),  # likewise, of samplers that draw no candidates
 }
-POOL: Final = WholeBetween(256, 4096)  # negatives or candidates that a batch shares
+POOL: Final = WholeBetween(256, 4096)  # negatives or candidates that a batch shares, in a large catalogue
 OF_SEVERAL: Final = ("weighting", "negatives")  # settings for several negatives
 LOSS_SPACE: Final[Mapping[str, Range | str]] = {
     "temperature": Between(0.04, 1.0),  # τ
@@ -162,7 +162,8 @@ def _sampler_ranges(
         values = SPACE.get(f"{spec.name} {key}", SPACE[key])
         found = Among(tuple(spec.choices(key))) if isinstance(values, str) else values
         if key == size and is_shared:
-            found = WholeBetween(*(min(end, split.train.n_items) for end in POOL))
+            n_items = split.train.n_items
+            found = WholeBetween(min(POOL.low, max(1, n_items // 4)), min(POOL.high, n_items))
         if isinstance(found, Among):
             found = _buildable(spec, key, found, split, left_out)
         if len(found.values) > 1 if isinstance(found, Among) else found.low < found.high:

@@ -181,8 +181,9 @@ def dots(groups: Sequence[RunGroup], key: str, *, prefix: str) -> str:
                 axes.plot([value.low, value.high], [place, place], color=colour(place), linewidth=2.2)
             axes.plot([value.mean], [place], color=colour(place), marker=marker(place), markersize=8)
             name_at = axes.get_yaxis_transform()  # x in axes' widths, y in rows
-            name = textwrap.shorten(group.marked_name, 64, placeholder="…")
-            text = axes.text(0, place - 0.36, name, transform=name_at, va="center", color=colour(place))
+            text = axes.text(
+                0, place - 0.36, elided(group.marked_name, 64), transform=name_at, va="center", color=colour(place)
+            )
             text.set_in_layout(False)  # a long name may leave the axes; they keep their width
         axes.set_yticks([])
         axes.set_ylim(len(groups) - 0.5, -0.7)
@@ -257,8 +258,20 @@ def look(place: int) -> dict[str, Any]:
     }
 
 
+def elided(name: str, width: int) -> str:
+    """The name without its middle where it is too long: its end says which loss it is, and whether it sees labels.
+
+    >>> elided("BNS (weighting=posterior, prior=learned) + Softmax", 30)
+    'BNS (weightin…arned) + Softmax'
+    """
+    if len(name) <= width:
+        return name
+    begin = (width - 1) * 9 // 20
+    return f"{name[:begin].rstrip()}…{name[begin - width + 1 :].lstrip()}"
+
+
 def _wrapped(name: str, width: int = 22) -> str:
-    return "\n".join(textwrap.wrap(name, width, max_lines=4, placeholder="…"))
+    return "\n".join(textwrap.wrap(elided(name, 4 * width - 4), width))
 
 
 def label_ends(axes: Axes, labels: Sequence[EndLabel]) -> None:

@@ -1,4 +1,4 @@
-"""A cell of a sweep: one model, one sampler, one split, one seed."""
+"""A cell of a sweep: one model, one sampler, one loss, one split, one seed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from bayesneg.config.build import build_sampler
 from bayesneg.config.registry import PAPER, paper_settings
@@ -16,6 +16,7 @@ from bayesneg.evaluation.score_densities import ScoreDensities
 from bayesneg.runs.record import RunRecord
 from bayesneg.training import fit
 
+BPR: Final = "bpr"
 View = Literal["last", "best"]
 
 
@@ -37,6 +38,7 @@ class Cell:
     evaluate_every: int = 1
     model_settings: Mapping[str, Any] = field(default_factory=dict)
     sampler_settings: Mapping[str, Any] = field(default_factory=dict)
+    loss: str = BPR  # as on the command line
     densities: tuple[int, ...] = ()  # epochs after which score densities are recorded
 
     @property
@@ -46,7 +48,9 @@ class Cell:
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "densities": list(self.densities)}
+        """In plain values; BPR is left out, so that keys are those of sweeps that know no other loss."""
+        values = {**asdict(self), "densities": list(self.densities)}
+        return {name: value for name, value in values.items() if name != "loss" or value != BPR}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Cell:
@@ -70,6 +74,7 @@ def run_cell(cell: Cell, split: Split, *, progress: Callable[[dict[str, Any]], N
         PAPER[cell.model](**cell.model_settings),
         split,
         sampler,
+        loss=cell.loss if sampler is not None else None,
         epochs=cell.epochs,
         seed=cell.seed,
         select="best" if cell.view == "best" else "last",

@@ -10,6 +10,7 @@ epochs = 100
 [[samplers]]
 label = "BNS"
 use = "bns"                   # as in bayesneg compare --samplers
+loss = "bpr"                  # as in bayesneg compare --losses; BPR unless given
 
 [[where]]                     # overrides for some cells
 dataset = "ml-1m"
@@ -29,11 +30,12 @@ from typing import Any, Final, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from bayesneg.config.build import canonical
+from bayesneg.config.loss_specs import as_loss, loss_text
 from bayesneg.config.registry import BASELINES, MODELS, PAPER, main_name
 from bayesneg.config.settings import check_known
 from bayesneg.config.specs import SamplerSpec
 from bayesneg.errors import InputError
-from bayesneg.reproduction.sweeps.cells import Cell, View
+from bayesneg.reproduction.sweeps.cells import BPR, Cell, View
 
 TRAINED: Final = tuple(name for name in MODELS if name not in BASELINES)  # the models that need a sampler
 
@@ -49,6 +51,7 @@ class RecipeRow(_Strict):
 
     label: str = Field(min_length=1)
     use: str = Field(description="name:key=value, as in bayesneg compare --samplers")
+    loss: str = Field(default=BPR, description="name:key=value, as in bayesneg compare --losses")
     settings: dict[str, Any] = Field(default_factory=dict, description="settings of the model for this row alone")
     paper: str | None = Field(default=None, description="the published row it is compared with: table2/BNS")
     note: str = Field(default="", description="what a reader of the table must know of this row")
@@ -123,6 +126,7 @@ class Recipe(_Strict):
         labels: dict[str, str] = {}
         for row in self.samplers:
             SamplerSpec.parse(row.use).checked()
+            as_loss(row.loss)
             if row.label.lower() in labels:
                 twice = f"{labels[row.label.lower()]!r} and {row.label!r}"
                 raise InputError(f"two rows have the same label, {twice}; give each another")
@@ -187,6 +191,7 @@ class Recipe(_Strict):
                 ),
                 sampler=main_name(kind) or spec.name,
                 sampler_settings=canonical(kind, {**presets, **spec.settings}, f"sampler {spec.name}"),
+                loss=loss_text(as_loss(row.loss)) or row.loss,
                 label=row.label,
                 epochs=_last([where.epochs for where in overrides], self.epochs),
                 evaluate_every=_last([where.evaluate_every for where in overrides], self.evaluate_every),
