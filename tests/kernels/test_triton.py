@@ -15,7 +15,9 @@ if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
 from bayesneg.kernels import triton  # noqa: E402
+from bayesneg.kernels.reference import formulas as reference  # noqa: E402
 from bayesneg.kernels.reference.formulas import ALL, CATALOGUE, UNOBSERVED, AsCounted, OfMixture, list_sizes  # noqa: E402
+from bayesneg.kernels.reference.selections import weight_of  # noqa: E402
 from bayesneg.kernels.torch import formulas, gradients  # noqa: E402
 from bayesneg.kernels.torch.choices import posterior  # noqa: E402
 from rule_samplers import Bent  # noqa: E402
@@ -70,6 +72,25 @@ def test_the_choice_by_posterior(m, n_items, over, likelihood, risky, steps):
         there(weight) if risky else None, over=over, likelihood=type(likelihood)(*map(there, likelihood)),
     )  # fmt: skip
     torch.testing.assert_close(chosen.cpu(), expected)
+
+
+@pytest.mark.parametrize("n_pool", [3, 1500])
+@pytest.mark.parametrize("likelihood", [AsCounted(), OfMixture(0.03), Bent().form()], ids=["paper", "mixture", "table"])
+@pytest.mark.parametrize("ramp", [False, True], ids=["posterior", "risk"])
+@pytest.mark.parametrize("shape", ["pairs", "items", "users"])
+def test_the_weights_of_a_pool(n_pool, likelihood, ramp, shape):
+    random, B = torch.Generator().manual_seed(n_pool), 20
+    at_most = torch.randint(0, n_pool + 1, (B, n_pool), generator=random, dtype=torch.int32)
+    totals = torch.full((B,), n_pool + 1.0, dtype=torch.float64)
+    counts = torch.rand(B, n_pool, generator=random) < 0.8
+    priors = torch.rand({"pairs": (B, n_pool), "items": (1, n_pool), "users": (B, 1)}[shape], generator=random)
+    likelihood = type(likelihood)(*(torch.tensor(value, dtype=torch.float64) for value in likelihood))
+    unbias = reference.unbias(formulas.base_cdf(likelihood, at_most.double() / totals[:, None]), priors.double())
+    expected = torch.where(counts, weight_of(unbias, 2.5, ramp), 0.0).float()
+    on_device = (part.to(DEVICE) for part in (at_most, totals, counts, priors))
+    there = type(likelihood)(*(value.to(DEVICE) for value in likelihood))
+    found = triton.weigh_pool(*on_device, likelihood=there, weight=2.5, ramp=ramp)
+    torch.testing.assert_close(found.cpu(), expected, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.3])

@@ -205,3 +205,29 @@ def test_in_batch_negatives_are_the_positives_of_other_examples():
     assert (weights.sum(axis=1) <= len(set(train.indices[:30].tolist()))).all()
     p = train.popularity[items[0]] / len(train)
     np.testing.assert_allclose(np.exp(answer.log_q), 1 - (1 - p) ** 30)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("name", [name for name in SAMPLERS if "shared" in name or name.startswith(("in-", "oracle"))])
+@pytest.mark.parametrize("loss", [bn.losses.Softmax(0.3), bn.losses.SoftmaxAtK(0.3, refresh=1)], ids=["one", "at k"])
+    "loss", [bn.losses.Softmax(0.3), bn.losses.SoftmaxAtK(0.3, refresh=1)], ids=["softmax", "at k"]
+)
+def test_a_recorded_step_learns_like_an_eager_one(name, loss, monkeypatch):
+    from bayesneg.models.torch.weighted import WeightedSteps
+
+    model = bn.TorchMF(dim=8, batch_size=64, device="cuda", similarity="cosine")
+    replayed, replay = [], WeightedSteps._replay
+    monkeypatch.setattr(WeightedSteps, "_replay", lambda *args: (replayed.append(1), replay(*args)))
+    recorded = trained(SAMPLERS[name], loss, model, epochs=3)
+    assert bool(replayed) == (name not in NOT_RECORDED)
+    monkeypatch.setattr(WeightedSteps, "_recordable", lambda *args: False)
+    eager = trained(SAMPLERS[name], loss, model, epochs=3)
+    for one, two in zip(recorded.scorer.embeddings(), eager.scorer.embeddings(), strict=True):
+        np.testing.assert_allclose(one, two, atol=2e-3)
+    for one, two in zip(recorded.record.epochs, eager.record.epochs, strict=True):
+        assert one["skipped"] == two["skipped"]
+        assert one["gradient_fn"] == pytest.approx(two["gradient_fn"], rel=0.02)
+
+
+NOT_RECORDED = {"bns, shared, exact", "bns, shared, refreshed", "bns, shared, empirical"}

@@ -83,17 +83,7 @@ def _choose_by_posterior(  # type: ignore[no-untyped-def]
             item = tl.load(rows + start + place, mask=place < count, other=0)
             s = tl.load(list_ + item, mask=place < count, other=float("nan"))
             at_most -= tl.sum((s[None, :] <= x[:, None]).to(tl.int32), axis=1)
-    F = at_most.to(tl.float64) / (n + 1)
-    if OF_MIXTURE:
-        theta = tl.load(share)
-        rest = 1.0 - theta
-        F = F / (rest + tl.sqrt(rest * rest + (2.0 * theta - 1.0) * F))
-    if POINTS > 0:
-        counted = F
-        for point in range(POINTS):
-            begins = tl.load(at + point)
-            line = tl.load(values + point) + (counted - begins) * tl.load(slopes + point)
-            F = tl.where(counted >= begins, line, F)
+    F = _cdf(at_most.to(tl.float64) / (n + 1), share, at, values, slopes, OF_MIXTURE, POINTS)
     p = tl.load(priors + b * prior_stride + k, mask=valid, other=0.0)
     negative = (1.0 - F) * (1.0 - p)
     unbias = negative / (negative + F * p)
@@ -106,6 +96,62 @@ def _choose_by_posterior(  # type: ignore[no-untyped-def]
     position = tl.argmin(tl.where(valid, value, float("inf")), axis=0)
     item = tl.sum(tl.where(k == position, items, 0), axis=0)
     tl.store(chosen + b, tl.where(size > 0, item, -1))
+
+
+def weigh_pool(
+    at_most: Tensor, totals: Tensor, counts: Tensor, priors: Tensor, *,
+    likelihood: LikelihoodForm, weight: float, ramp: bool,
+) -> Tensor:  # fmt: skip
+    """The weights (B, N) of a pool from at_most / totals, the share of the pool that scores at most as high.
+
+    ``at_most`` and ``counts`` (B, N) are contiguous, ``totals`` are (B,), and ``priors`` broadcast to (B, N). The
+    numbers of the likelihood are tensors of float64.
+    """
+    n_examples, n_pool = at_most.shape
+    weights = torch.empty(at_most.shape, dtype=torch.float32, device=at_most.device)
+    priors = priors.expand(at_most.shape)
+    _weigh_pool[(n_examples, triton.cdiv(n_pool, SCORES))](
+        at_most, totals, counts, priors, priors.stride(0), priors.stride(1), *_numbers(likelihood, weights),
+        weights, n_pool, weight,
+        RAMP=ramp, OF_MIXTURE=isinstance(likelihood, OfMixture),
+        POINTS=len(likelihood.at) if isinstance(likelihood, Tabled) else 0, SCORES=SCORES, enable_fp_fusion=False,
+    )  # fmt: skip
+    return weights
+
+
+@triton.jit
+def _weigh_pool(  # type: ignore[no-untyped-def]
+    at_most, totals, counts, priors, prior_row, prior_column, share, at, values, slopes, weights, n_pool, weight,
+    RAMP: tl.constexpr, OF_MIXTURE: tl.constexpr, POINTS: tl.constexpr, SCORES: tl.constexpr,
+):  # fmt: skip
+    b = tl.program_id(0).to(tl.int64)
+    k = tl.program_id(1) * SCORES + tl.arange(0, SCORES)
+    there = k < n_pool
+    M = tl.load(at_most + b * n_pool + k, mask=there, other=0).to(tl.float64) / tl.load(totals + b)
+    F = _cdf(M, share, at, values, slopes, OF_MIXTURE, POINTS)
+    p = tl.load(priors + b * prior_row + k * prior_column, mask=there, other=0.0).to(tl.float64)
+    negative = (1.0 - F) * (1.0 - p)
+    found = negative / (negative + F * p)
+    if RAMP:
+        found = tl.minimum(tl.maximum((1.0 + weight) * found - 1.0, 0.0), weight) / weight
+    count = tl.load(counts + b * n_pool + k, mask=there, other=0)
+    tl.store(weights + b * n_pool + k, tl.where(count != 0, found, 0.0).to(tl.float32), mask=there)
+
+
+@triton.jit
+def _cdf(M, share, at, values, slopes, OF_MIXTURE: tl.constexpr, POINTS: tl.constexpr):  # type: ignore[no-untyped-def]
+    """F from the counted share M, in float64."""
+    F = M
+    if OF_MIXTURE:
+        theta = tl.load(share)
+        rest = 1.0 - theta
+        F = M / (rest + tl.sqrt(rest * rest + (2.0 * theta - 1.0) * M))
+    if POINTS > 0:
+        for point in range(POINTS):
+            begins = tl.load(at + point)
+            line = tl.load(values + point) + (M - begins) * tl.load(slopes + point)
+            F = tl.where(begins <= M, line, F)
+    return F
 
 
 def bpr_gradients(

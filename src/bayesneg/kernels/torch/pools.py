@@ -31,6 +31,7 @@ from bayesneg.kernels.reference.selections import weight_of
 from bayesneg.kernels.torch.choices.base import BatchScores, TensorBatch, torch_choice
 from bayesneg.kernels.torch.choices.posterior import TorchMostUnbiased
 from bayesneg.kernels.torch.formulas import base_cdf, counted_unbias, mean_probability
+from bayesneg.kernels.torch.gradients import fused_for
 from bayesneg.kernels.torch.score_lists import INFINITY, TrainingRows, contains, numbers
 
 NO_ROWS, NO_ITEMS, NO_VALUES = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
@@ -124,6 +125,11 @@ class TorchPrior:
         elif not isinstance(form, Computed):
             self.arrays = [torch.tensor(part, device=device) for part in form]
 
+    @property
+    def on_device(self) -> bool:
+        """Whether no part of it is a function of arrays in host memory."""
+        return not isinstance(self.form, Computed) and all(part.on_device for part in self.inner)
+
     def of(self, users: Tensor, pool: Tensor, slot_of: Tensor) -> Tensor:
         """Probabilities (B, N), or (1, N) or (B, 1) where all users or all items have the same, float32."""
         if not isinstance(self.form, SparseRows) or len(self.arrays[-1]) == 0:
@@ -207,6 +213,14 @@ class TorchPoolWeights:
             assert isinstance(judge, TorchMostUnbiased)
             self.judge = judge
 
+    def recordable(self, n_examples: int, rows: TrainingRows) -> bool:
+        """Whether a CUDA graph can hold :meth:`weigh` for a batch: nothing is computed or asked for on the host."""
+        if isinstance(self.rule, WeightsByList):
+            return False
+        longest = max(rows.longest, 0 if self.prior is None else self.prior.longest)
+        on_device = self.prior is None or self.prior.on_device
+        return on_device and n_examples * longest <= MOST_SLOTS
+
     def load(self, rule: PoolRule) -> None:
         """Take over the numbers that follow the epoch, at its start."""
         if isinstance(rule, WeightsByPoolRank):
@@ -258,7 +272,13 @@ class TorchPoolWeights:
         assert self.prior is not None
         p = self.prior.of(batch.users, pool.items, slot_of)
         if isinstance(rule, WeightsByPoolRank):
-            found = unbias(base_cdf(self.likelihood, pool_share(x, counts, pool.log_q)), p.double())
+            share, fused = pool_share(x, counts, pool.log_q), fused_for(self.device)
+            if fused is not None:
+                weights: Tensor = fused.weigh_pool(
+                    *share, counts, p, likelihood=self.likelihood, weight=float(rule.weight), ramp=rule.ramp
+                )
+                return weights
+            found = unbias(base_cdf(self.likelihood, share.at_most.double() / share.total[:, None]), p.double())
             weight = rule.weight
         else:
             assert self.judge is not None
@@ -269,17 +289,23 @@ class TorchPoolWeights:
         return torch.where(counts, weight_of(found, float(weight), rule.ramp), 0.0).float()
 
 
-def pool_share(x: Tensor, counts: Tensor, log_q: Tensor | None) -> Tensor:
-    """The share M (B, N) of the pool that scores at most as high, each item standing for 1/q items."""
+class PoolShare(NamedTuple):
+    """The share of a pool that scores at most as high as each of its items."""
+
+    at_most: Tensor  # (B, N)
+    total: Tensor  # (B,) float64, by which it is divided
+
+
+def pool_share(x: Tensor, counts: Tensor, log_q: Tensor | None) -> PoolShare:
+    """The share of the pool that scores at most as high, each item standing for 1/q items."""
     shown = torch.where(counts, x, INFINITY)
     ascending, order = shown.sort(dim=1)
+    place = torch.searchsorted(ascending, x.contiguous(), right=True, out_int32=True)
+    n = counts.sum(dim=1, dtype=torch.int32)
     if log_q is None:
-        n = counts.sum(dim=1, keepdim=True)
-        at_most = torch.searchsorted(ascending, x.contiguous(), right=True).minimum(n)
-        return at_most.double() / (n + 1).double()
+        return PoolShare(place.minimum(n[:, None]), (n + 1).double())
     stands_for = torch.exp(-(log_q - log_q.min())).double()
     mass = torch.where(counts, stands_for, 0.0)
     sums = torch.nn.functional.pad(mass.gather(1, order).cumsum(dim=1), (1, 0))
-    at_most = sums.gather(1, torch.searchsorted(ascending, x.contiguous(), right=True))
-    n = counts.sum(dim=1, keepdim=True).clamp(min=1)
-    return at_most / (sums[:, -1:] * (1.0 + 1.0 / n)).clamp(min=1e-300)
+    total = sums[:, -1] * (1.0 + 1.0 / n.clamp(min=1))
+    return PoolShare(sums.gather(1, place.long()), total.clamp(min=1e-300))

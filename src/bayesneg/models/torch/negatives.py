@@ -86,7 +86,13 @@ class BatchNegatives:
 
     @torch.no_grad()
     def of(
-        self, sampler: NegativeSampler, batch: Batch, users: Tensor, positives: Tensor, scores: BatchScorer
+        self,
+        sampler: NegativeSampler,
+        batch: Batch,
+        users: Tensor,
+        positives: Tensor,
+        scores: BatchScorer,
+        pool: SharedPool | None = None,
     ) -> Negatives:
         """Sample for a batch.
 
@@ -96,6 +102,7 @@ class BatchNegatives:
             users: The users (B,) on the device.
             positives: The positives (B,) on the device.
             scores: The scores of the batch.
+            pool: The pool that the batch shares, on the device, where it was drawn before.
 
         Returns:
             The negatives on the device, with weights; −1 is no item.
@@ -105,13 +112,21 @@ class BatchNegatives:
         starts, self._epoch = batch.epoch != self._epoch, batch.epoch
         rule = sampler.rule(batch)
         if sampler.is_shared:
-            return self._weighed(sampler, rule, batch, users, positives, scores, starts=starts)
+            if pool is None:
+                pool = self.source.pool(sampler, batch, positives)
+            return self._weighed(sampler, rule, pool, batch, users, positives, scores, starts=starts)
         draws = self.source.draws(sampler, batch, users, positives)
         if self._compiled_chooses(rule, draws, scores):
             found = self._chosen(rule, draws, batch, scores)
         else:
             found = self._selected(rule, draws, batch, users, positives, scores, starts=starts)
         return found._replace(log_q=self._log_q_of(sampler, found.items, starts=starts))
+
+    def recordable(self, sampler: NegativeSampler, n_examples: int) -> bool:
+        """Whether a CUDA graph can hold :meth:`of` for batches of so many examples, given their pool."""
+        if not isinstance(sampler, RuleSampler) or not sampler.is_shared or sampler.holds_out:
+            return False
+        return self._weigher is not None and self._weigher.recordable(n_examples, self.rows)
 
     def store(self) -> None:
         """Write the state of a rule on the device back to the sampler, as at the end of an epoch."""
@@ -124,6 +139,7 @@ class BatchNegatives:
         self,
         sampler: RuleSampler,
         rule: Any,
+        pool: SharedPool,
         batch: Batch,
         users: Tensor,
         positives: Tensor,
@@ -131,7 +147,6 @@ class BatchNegatives:
         *,
         starts: bool,
     ) -> Negatives:
-        pool = self.source.pool(sampler, batch, positives)
         # a prior that follows training has another form in each epoch
         if self._weigher is None or type(self._weigher.rule) is not type(rule) or (starts and sampler.holds_out):
             self._weigher = TorchPoolWeights(rule, self.device)

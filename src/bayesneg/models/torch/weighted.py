@@ -1,20 +1,23 @@
 """Mini-batches with several weighted negatives, or a shared pool, and any loss.
 
 Each batch is drawn, weighed and learned from on the model's device. What was sampled is measured on some examples of
-each batch, on the device too: sums are fetched once per block of batches.
+each batch, on the device too: sums are fetched once per block of batches. On a GPU a step with a shared pool is
+recorded as a CUDA graph, which the others replay: its kernels take less time than launching them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from bayesneg.data.interactions import Interactions
-from bayesneg.interfaces import Batch, Loss, Measured, Negatives, NegativeSampler, Sums
+from bayesneg.interfaces import Batch, Loss, Measured, Negatives, NegativeSampler, RuleSampler, Sums
 from bayesneg.kernels.reference.losses import LossValues, Scores
+from bayesneg.kernels.reference.pools import EqualWeights, SharedPool
 from bayesneg.kernels.torch.losses import counted
 from bayesneg.kernels.torch.pools import sums_in_rows
 from bayesneg.kernels.torch.score_lists import TrainingRows
@@ -48,6 +51,7 @@ class WeightedSteps:
         self.sums = SampledSums(labels, self.device)
         self.negatives = BatchNegatives(train, rows, HostDraws(self.device), scores_at_once=trainable.settings.chunk)
         self.thresholds: Tensor | None = None  # (n_users,)
+        self._recording: RecordedStep | None = None
 
     def run(self, sampler: NegativeSampler, batches: Iterator[Batch]) -> Iterator[Measured]:
         """Train on the batches; yields what was sampled, every few batches."""
@@ -62,12 +66,82 @@ class WeightedSteps:
         self.negatives.store()
 
     def _step(self, sampler: NegativeSampler, batch: Batch) -> None:
+        if self._recordable(sampler, batch):
+            assert isinstance(sampler, RuleSampler)
+            self._replay(sampler, batch)
+            return
         users, positives = (on_device(part, torch.int64, self.device) for part in (batch.users, batch.positives))
+        self._learn(sampler, batch, users, positives)
+
+    def _learn(
+        self, sampler: NegativeSampler, batch: Batch, users: Tensor, positives: Tensor, pool: SharedPool | None = None
+    ) -> None:
         scores = self.trainable.forward(users)
-        negatives = self.negatives.of(sampler, batch, users, positives, scores)
+        negatives = self.negatives.of(sampler, batch, users, positives, scores, pool)
         more: dict[str, Any] = {} if self.thresholds is None else {"threshold": self.thresholds[users]}
         given, values = self.trainable.learn(scores, positives, negatives, self.loss, **more)
         self.sums.add(users, negatives, given, values)
+
+    # ------------------------------------------------------------------------------------------------- as a CUDA graph
+
+    def _recordable(self, sampler: NegativeSampler, batch: Batch) -> bool:
+        """Whether the step is the same for all full batches; the first one is not recorded, it makes what is kept."""
+        if self.device.type != "cuda" or self.loss.form() is None:
+            return False
+        n = len(batch.users)
+        return n == self.trainable.settings.batch_size and self.negatives.recordable(sampler, n)
+
+    def _replay(self, sampler: RuleSampler, batch: Batch) -> None:
+        pool, rule = sampler.pool(batch), sampler.rule(batch)
+        numbers = () if isinstance(rule, EqualWeights) else (rule.weight, rule.ramp)
+        thresholds = None if self.thresholds is None else self.thresholds.data_ptr()
+        same = type(rule), numbers, pool.corrects, len(pool.items), pool.log_q is None, thresholds
+        if self._recording is None or self._recording.same != same:
+            buffers = PoolBuffers(batch, pool, self.device)
+            buffers.fill(batch, pool)
+            changed = [self.sums.sums, self.sums.counts]
+            graph = self.trainable.recorded(lambda: self._learn(sampler, batch, *buffers.tensors()), changed)
+            self._recording = RecordedStep(same, buffers, graph)
+            return
+        self._recording.buffers.fill(batch, pool)
+        self._recording.graph.replay()
+
+
+class PoolBuffers:
+    """A batch and its pool on a GPU, at fixed addresses.
+
+    Args:
+        batch: A batch of the size of all others.
+        pool: Its pool, in host memory.
+        device: The GPU.
+    """
+
+    def __init__(self, batch: Batch, pool: SharedPool, device: torch.device) -> None:
+        self.sizes = [len(batch.users), len(batch.users), len(pool.items)]
+        self.whole = torch.empty(sum(self.sizes), dtype=torch.int64, device=device)
+        self.log_q = None if pool.log_q is None else torch.empty(self.sizes[2], device=device)
+        self.corrects = pool.corrects
+
+    def fill(self, batch: Batch, pool: SharedPool) -> None:
+        """Copy a batch and its pool, without waiting for the GPU."""
+        packed = torch.empty(sum(self.sizes), dtype=torch.int64, pin_memory=True)
+        np.concatenate((batch.users, batch.positives, pool.items), out=packed.numpy())
+        self.whole.copy_(packed, non_blocking=True)
+        if self.log_q is not None:
+            self.log_q.copy_(on_device(pool.log_q, torch.float32, self.log_q.device))
+
+    def tensors(self) -> tuple[Tensor, Tensor, SharedPool]:
+        """The users, the positives and the pool."""
+        users, positives, items = self.whole.split(self.sizes)  # type: ignore[no-untyped-call]
+        return users, positives, SharedPool(items, self.log_q, self.corrects)
+
+
+class RecordedStep(NamedTuple):
+    """A step as a CUDA graph."""
+
+    same: tuple[Any, ...]  # what all steps that replay it have in common
+    buffers: PoolBuffers
+    graph: torch.cuda.CUDAGraph
 
 
 class SampledSums:
