@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from bayesneg.data.interactions import Interactions
-from bayesneg.interfaces import Batch, Loss, Measured, Negatives, NegativeSampler, Sums
+from bayesneg.interfaces import Batch, Loss, Measured, Negatives, NegativeSampler, RuleSampler, Sums
 from bayesneg.kernels.reference.losses import LossValues, Scores
 from bayesneg.kernels.torch.pools import sums_in_rows
 from bayesneg.kernels.torch.score_lists import TrainingRows
@@ -64,7 +64,8 @@ class WeightedSteps:
 
     def _step(self, sampler: NegativeSampler, batch: Batch) -> None:
         users, positives = (on_device(part, torch.int64, self.device) for part in (batch.users, batch.positives))
-        scores = self.trainable.forward(users)
+        layered = isinstance(sampler, RuleSampler) and sampler.makes_vectors
+        scores = self.trainable.forward(users, layered=layered)
         negatives = self.negatives.of(sampler, batch, users, positives, scores)
         more: dict[str, Any] = {} if self.thresholds is None else {"threshold": self.thresholds[users]}
         given, values = self.trainable.learn(scores, positives, negatives, self.loss, **more)
