@@ -19,8 +19,9 @@ def machine() -> dict[str, Any]:
 
 
 def result_path(script: str, suffix: str = "") -> Path:
-    """Where a script keeps its result: ``results/ROOM/SCRIPT.json``."""
-    return RESULTS / Path(script).parent.name / f"{Path(script).stem}{suffix}.json"
+    """Where a script of ``ROOM/``, or of a folder in it, keeps its result: ``results/ROOM/SCRIPT.json``."""
+    room = Path(script).resolve().relative_to(Path(__file__).resolve().parent).parts[0]
+    return RESULTS / room / f"{Path(script).stem}{suffix}.json"
 
 
 def write_result(script: str, value: dict[str, Any], *, suffix: str = "") -> Path:

@@ -204,7 +204,7 @@ class Interactions:
 
     @cached_property
     def _keys(self) -> np.ndarray:
-        return np.append(self.users.astype(np.int64) * self.n_items + self.indices, np.iinfo(np.int64).max)
+        return self.users.astype(np.int64) * self.n_items + self.indices
 
     def contains(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         """Look pairs up.
@@ -216,21 +216,11 @@ class Interactions:
         Returns:
             True where the user interacted with the item, of the broadcast shape.
         """
-        return self.positions(users, items) >= 0
-
-    def positions(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """The position of each pair in ``indices``.
-
-        Args:
-            users: The numbers of the users, any shape.
-            items: The numbers of the items, of a shape that broadcasts against that of the users.
-
-        Returns:
-            The positions, of the broadcast shape; −1 where the user did not interact with the item.
-        """
         wanted = np.asarray(users, dtype=np.int64) * self.n_items + np.asarray(items, dtype=np.int64)
+        if len(self) == 0:
+            return np.zeros(wanted.shape, dtype=bool)
         found = np.searchsorted(self._keys, wanted)
-        return np.where(self._keys[found] == wanted, found, -1)
+        return self._keys[np.minimum(found, len(self) - 1)] == wanted
 
     def select(self, mask: np.ndarray) -> Interactions:
         """Keep a part of the interactions.

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.sparse import coo_array, issparse
 from torch import Tensor
 
+from bayesneg.data import lookup
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, Negatives, NegativeSampler, RuleSampler
@@ -27,10 +27,10 @@ from bayesneg.samplers.registry import as_sampler
 from bayesneg.seeding import seed_from, stream
 from bayesneg.torch.device_draws import DeviceDraws
 from bayesneg.torch.tensor_scorer import TensorScorer
-from bayesneg.torch.validation import check_numbers, check_table, same_device
+from bayesneg.torch.validation import check_numbers, check_table, same_device, training_data
 
 LayerTables = Tensor | Sequence[Tensor]
-EXACT_ON_GPU = 1 << 18  # cdf="auto" of BNS on a GPU is exact up to so many items
+EXACT_ON_GPU = 1 << 18  # items up to which cdf="auto" of BNS is exact on a GPU; on a CPU summaries are faster
 SCORES = 1 << 26  # held at once where a rule reads whole score lists
 
 
@@ -60,7 +60,7 @@ class Sampler:
     ) -> None:
         if similarity not in ("inner", "cosine"):
             raise InputError(f"similarity must be one of inner, cosine, got {similarity!r}")
-        self.train = replace(_interactions(train), truth=None)
+        self.train = replace(training_data("train", train), truth=None)
         self.seed, self.epoch, self.step, self.cosine = seed, 1, 0, similarity == "cosine"
         self._given = as_sampler(sampler)
         self._sampler: NegativeSampler | None = None  # bound at the first call, when the device is known
@@ -71,8 +71,9 @@ class Sampler:
         if self._sampler is not None:
             self._saved = self._stored()
         given, self._device = self._given, device
-        if isinstance(given, BNS) and given.cdf == "auto" and not given.shared and device.type == "cuda":
-            given = replace(given, cdf="exact" if self.train.n_items <= EXACT_ON_GPU else "refreshed")
+        if isinstance(given, BNS) and given.cdf == "auto" and not given.shared:
+            exact = device.type == "cuda" and self.train.n_items <= EXACT_ON_GPU
+            given = replace(given, cdf="exact" if exact else "refreshed")
         self._sampler = given.prepare(self.train, rng=stream(self.seed, "sampler"))
         if self._saved is not None:
             self._sampler.load_state_dict(self._saved)
@@ -162,7 +163,7 @@ class Sampler:
 
     def _on_host(self, users: Tensor, positives: Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         which, items = (part.cpu().numpy().astype(np.int32) for part in (users, positives))
-        positions = self.train.positions(which, items)
+        positions = lookup.positions(self.train.indptr, self.train.indices, which, items)
         if (positions < 0).any():
             wrong = int(np.flatnonzero(positions < 0)[0])
             raise InputError(
@@ -230,21 +231,3 @@ def draws_itself(device: torch.device) -> bool:
 
 
 NOBODY = np.empty(0, dtype=np.int64)
-
-
-def _interactions(train: Any) -> Interactions:
-    if isinstance(train, Interactions):
-        return train
-    if issparse(train):
-        pairs: Any = coo_array(train)  # type: ignore[call-overload]
-        n_users, n_items = pairs.shape
-        return Interactions.from_numbers(
-            pairs.row.astype(np.int64),
-            pairs.col.astype(np.int64),
-            user_ids=np.arange(n_users),
-            item_ids=np.arange(n_items),
-        )
-    raise InputError(
-        f"train must be interactions, as bn.load and bn.split give them, or a SciPy sparse matrix, got "
-        f"{type(train).__name__}"
-    )

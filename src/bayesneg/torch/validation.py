@@ -6,9 +6,14 @@ device.
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import torch
+from scipy.sparse import coo_array, issparse
 from torch import Tensor
 
+from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Negatives
 
@@ -75,3 +80,22 @@ def _check_values(negatives: Negatives, n_items: int) -> None:
         raise InputError(f"negatives.items must be item numbers from 0 to {n_items - 1}, got {int(items.max())}")
     if weights is not None and not bool((torch.isfinite(weights) & (weights >= 0)).all()):
         raise InputError("negatives.weights must be finite and at least 0; a weight of 0 leaves a negative out")
+
+
+def training_data(name: str, train: Any) -> Interactions:
+    """Interactions as they are, or those of a SciPy sparse matrix (n_users, n_items)."""
+    if isinstance(train, Interactions):
+        return train
+    if issparse(train):
+        pairs: Any = coo_array(train)  # type: ignore[call-overload]
+        n_users, n_items = pairs.shape
+        return Interactions.from_numbers(
+            pairs.row.astype(np.int64),
+            pairs.col.astype(np.int64),
+            user_ids=np.arange(n_users),
+            item_ids=np.arange(n_items),
+        )
+    raise InputError(
+        f"{name} must be interactions, as bn.load and bn.split give them, or a SciPy sparse matrix, got "
+        f"{type(train).__name__}"
+    )

@@ -134,9 +134,13 @@ class EmbeddingScores:
 
     def with_gradients(self, positives: Tensor, negatives: Negatives) -> tuple[Tensor, Tensor]:
         """The scores of the positives (B,) and of the negatives (B, K), as parts of the graph."""
-        users, items = self.given
-        if not (users.requires_grad or items.requires_grad):
+        if not any(part.requires_grad for part in self.given):
             raise InputError(NO_GRADIENT)
+        return self.of_negatives(positives, negatives)
+
+    def of_negatives(self, positives: Tensor, negatives: Negatives) -> tuple[Tensor, Tensor]:
+        """The scores of the positives (B,) and of the negatives (B, K)."""
+        users, items = self.given
         w, h = users.index_select(0, self.which).float(), items.index_select(0, positives).float()
         return scores_of(w, h, items, negatives.items.clamp(min=0), negatives.vectors, cosine=self.cosine)
 

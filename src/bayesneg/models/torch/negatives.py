@@ -153,8 +153,9 @@ class BatchNegatives:
 
     def _compiled_chooses(self, rule: Any, draws: Draws | DrawTensors, scores: BatchScorer) -> bool:
         """Compiled code chooses one negative from embeddings and draws in host memory; torch does all else."""
-        in_host_memory = self.device.type == "cpu" and isinstance(draws, Draws)
-        return in_host_memory and isinstance(scores, EmbeddingScores) and not isinstance(rule, Selection)
+        if self.device.type != "cpu" or not isinstance(draws, Draws) or not isinstance(scores, EmbeddingScores):
+            return False
+        return (self._compiled is not None and self._compiled.fits(rule)) or not isinstance(rule, Selection)
 
     def _chosen(self, rule: Any, draws: Any, batch: Batch, scores: Any) -> Negatives:
         if self._compiled is None or not self._compiled.fits(rule):

@@ -44,11 +44,9 @@ class WeightedSteps:
         labels: Mapping[str, Interactions],
     ) -> None:
         self.trainable, self.loss, self.device = trainable, loss, trainable.device
-        self.labels = {name: rows_on(data, self.device) for name, data in labels.items()}
+        self.sums = SampledSums(labels, self.device)
         self.negatives = BatchNegatives(train, rows, HostDraws(self.device), scores_at_once=trainable.settings.chunk)
         self.thresholds: Tensor | None = None  # (n_users,)
-        self.sums = torch.zeros(3 + 3 * len(self.labels), dtype=torch.float64, device=self.device)
-        self.counts = torch.zeros(2, dtype=torch.int64, device=self.device)  # measured, skipped
 
     def run(self, sampler: NegativeSampler, batches: Iterator[Batch]) -> Iterator[Measured]:
         """Train on the batches; yields what was sampled, every few batches."""
@@ -57,9 +55,9 @@ class WeightedSteps:
             check_batch_size(sampler, batch, self.trainable.settings.batch_size)
             self._step(sampler, batch)
             if n % BATCHES == 0:
-                yield self._fetched()
+                yield self.sums.fetched()
         if n % BATCHES:
-            yield self._fetched()
+            yield self.sums.fetched()
         self.negatives.store()
 
     def _step(self, sampler: NegativeSampler, batch: Batch) -> None:
@@ -69,13 +67,25 @@ class WeightedSteps:
         negatives = self.negatives.of(sampler, batch, users, positives, scores)
         more: dict[str, Any] = {} if self.thresholds is None else {"threshold": self.thresholds[users]}
         given, values = self.trainable.learn(scores, positives, negatives, self.loss, **more)
-        with torch.no_grad():
-            self._measure(users, negatives, given, values)
+        self.sums.add(users, negatives, given, values)
 
-    # ------------------------------------------------------------------------------------------------------- measures
 
-    def _measure(self, users: Tensor, negatives: Negatives, given: Scores, values: LossValues) -> None:
-        """Add the sums of some examples: weights, information, gradients, and the part on known false negatives."""
+class SampledSums:
+    """What was sampled, as sums on the device: weights, information, gradients, and the part on false negatives.
+
+    Args:
+        labels: Known false negatives, by the name of the measure.
+        device: The device of the tensors that are added.
+    """
+
+    def __init__(self, labels: Mapping[str, Interactions], device: torch.device) -> None:
+        self.labels = {name: rows_on(data, device) for name, data in labels.items()}
+        self.sums = torch.zeros(3 + 3 * len(self.labels), dtype=torch.float64, device=device)
+        self.counts = torch.zeros(2, dtype=torch.int64, device=device)  # measured, skipped
+
+    @torch.no_grad()
+    def add(self, users: Tensor, negatives: Negatives, given: Scores, values: LossValues) -> None:
+        """Add some examples of a batch."""
         weights = given.weights[:MEASURED]
         there = (given.weights > 0).any(dim=1)
         self.counts += torch.stack([there[:MEASURED].sum(), (~there).sum()])
@@ -86,7 +96,8 @@ class WeightedSteps:
             found.append(sums_in_rows(parts, users[:MEASURED], negatives.items, rows))
         self.sums += torch.cat(found)
 
-    def _fetched(self) -> Measured:
+    def fetched(self) -> Measured:
+        """The sums, which begin again."""
         sums, (examples, skipped) = self.sums.tolist(), self.counts.tolist()
         self.sums.zero_()
         self.counts.zero_()
