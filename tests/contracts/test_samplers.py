@@ -96,7 +96,8 @@ def test_another_seed_gives_other_negatives(name):
 def test_an_observer_changes_nothing_but_the_lines(sampler, split):
     sampler = with_labels_of(split.test, sampler)
     observer = PickObserver(split, seed=0, probes=60)
-    model = bn.TorchMF(dim=4, device="cpu") if getattr(sampler, "is_shared", False) else bn.MF(dim=4)
+    for_torch = getattr(sampler, "is_shared", False) or getattr(sampler, "makes_vectors", False)
+    model = bn.TorchMF(dim=4, device="cpu") if for_torch else bn.MF(dim=4)
     plain, audited = (
         bn.fit(model, split, sampler, epochs=2, progress=False, observer=each) for each in (None, observer)
     )

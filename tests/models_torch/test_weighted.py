@@ -211,8 +211,6 @@ def test_in_batch_negatives_are_the_positives_of_other_examples():
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 @pytest.mark.parametrize("name", [name for name in SAMPLERS if "shared" in name or name.startswith(("in-", "oracle"))])
 @pytest.mark.parametrize("loss", [bn.losses.Softmax(0.3), bn.losses.SoftmaxAtK(0.3, refresh=1)], ids=["one", "at k"])
-    "loss", [bn.losses.Softmax(0.3), bn.losses.SoftmaxAtK(0.3, refresh=1)], ids=["softmax", "at k"]
-)
 def test_a_recorded_step_learns_like_an_eager_one(name, loss, monkeypatch):
     from bayesneg.models.torch.weighted import WeightedSteps
 

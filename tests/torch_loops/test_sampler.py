@@ -43,6 +43,7 @@ SAMPLERS = {
     "in-batch": bn.samplers.InBatch(weighting="posterior"),
     "oracle": bn.BNS(prior=bn.priors.Oracle(SPLIT.test)),
     "ahns": bn.samplers.AHNS(candidates=4),
+    "mixgcf": bn.samplers.MixGCF(candidates=4, negatives=2),
     "sir": bn.samplers.SIR(candidates=6),
     "sir, several": bn.samplers.SIR(candidates=6, proposal="popularity", negatives=3),
 }
@@ -76,7 +77,7 @@ def test_every_sampler_works_in_a_bare_loop_and_is_deterministic_by_seed(name, d
     for users, negatives in seen:
         assert negatives.items.device.type == device
         assert not negatives.items.requires_grad
-        moved = bn.Negatives(*(None if part is None else part.cpu().numpy() for part in negatives))
+        moved = bn.Negatives(*(None if part is None else part.detach().cpu().numpy() for part in negatives))
         items, weights = weighted_pairs(moved, len(users))
         wide = np.broadcast_to(users[:, None], items.shape)
         assert not TRAIN.contains(wide[weights > 0], items[weights > 0]).any()

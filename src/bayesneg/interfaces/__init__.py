@@ -17,6 +17,7 @@ A custom sampler subclasses :class:`NegativeSampler`::
 
 from __future__ import annotations
 
+from bayesneg.interfaces.layers import LayeredModule, LayeredScorer, n_layers_of
 from bayesneg.interfaces.learning import NO_LABELS, Learner, Measured, Model, Observer, RefreshesOnDevice, Sampled, Sums
 from bayesneg.interfaces.loss import BPR_LOSS, Loss
 from bayesneg.interfaces.negatives import Negatives, weighted_pairs
@@ -32,6 +33,8 @@ __all__ = [
     "CandidateDraw",
     "Embeddings",
     "FollowsTraining",
+    "LayeredModule",
+    "LayeredScorer",
     "Learner",
     "Loss",
     "Measured",
@@ -46,5 +49,6 @@ __all__ = [
     "Sampled",
     "Scorer",
     "Sums",
+    "n_layers_of",
     "weighted_pairs",
 ]

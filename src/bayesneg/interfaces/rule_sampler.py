@@ -11,6 +11,7 @@ from bayesneg.errors import InputError
 from bayesneg.interfaces.negatives import Negatives
 from bayesneg.interfaces.sampling import Batch, NegativeSampler
 from bayesneg.kernels.reference.choices.base import Draws, choose_batch
+from bayesneg.kernels.reference.mixing import Layers, Mixing
 from bayesneg.kernels.reference.plans import DrawPlan
 from bayesneg.kernels.reference.pools import SharedPool
 from bayesneg.kernels.reference.selections import Selection
@@ -43,7 +44,7 @@ class RuleSampler(NegativeSampler):
 
         Returns:
             The rule with its numbers and state: a ``Rule`` chooses one negative, a ``Selection`` several, a
-            ``PoolRule`` weighs the pool that the batch shares.
+            ``PoolRule`` weighs the pool that the batch shares, a ``Mixing`` makes vectors.
         """
 
     @abstractmethod
@@ -71,6 +72,11 @@ class RuleSampler(NegativeSampler):
     @property
     def is_shared(self) -> bool:
         """Whether all pairs of a batch share one pool of negatives, which :meth:`pool` draws."""
+        return False
+
+    @property
+    def makes_vectors(self) -> bool:
+        """Whether negatives are synthetic vectors, which only torch models with embeddings can learn from."""
         return False
 
     def pool(self, batch: Batch) -> SharedPool:
@@ -126,6 +132,10 @@ class RuleSampler(NegativeSampler):
             pool = self.pool(batch)
             return Negatives(pool.items, rule.weigh(pool, batch), pool.log_q if pool.corrects else None)
         draws = self.draws(batch)
+        if isinstance(rule, Mixing):
+            users, vectors = batch.scorer.embeddings()
+            made = rule.mix(draws, batch, Layers([users], [vectors]))
+            return Negatives(made.items, (made.items >= 0).astype(np.float64), None, made.vectors)
         if not isinstance(rule, Selection):
             return choose_batch(rule, draws, batch)
         items, weights = rule.select(draws, batch)

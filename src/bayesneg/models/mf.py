@@ -26,7 +26,7 @@ from bayesneg.errors import InputError
 from bayesneg.interfaces import BPR_LOSS, NO_LABELS, Batch, Embeddings, Loss, NegativeSampler, RuleSampler, Sampled
 from bayesneg.kernels.reference.choices.base import Draws, Rule
 from bayesneg.kernels.reference.losses import PairwiseLogistic
-from bayesneg.models.mf_several import SeveralSteps, check_not_shared, parts_of, thresholds_of
+from bayesneg.models.mf_several import SeveralSteps, check_one_by_one, parts_of, thresholds_of
 from bayesneg.models.scorers import EmbeddingScorer, unit_rows
 from bayesneg.models.validate import single, validate_negatives
 
@@ -161,7 +161,7 @@ class MFLearner(EmbeddingScorer):
         loss: Loss = BPR_LOSS,
         labels: Mapping[str, Interactions] = NO_LABELS,
     ) -> Iterator[Sampled]:
-        check_not_shared(sampler)
+        check_one_by_one(sampler)
         size = self.settings.sampling_batch
         if isinstance(sampler, RuleSampler):
             size = max(1, min(BLOCK, NUMBERS // sampler.width(self.n_items)))

@@ -169,13 +169,18 @@ def _refusal(sampler: NegativeSampler, given: Negatives) -> str:
     )
 
 
-def check_not_shared(sampler: NegativeSampler) -> None:
-    """Examples that are learned one by one share no pool."""
+def check_one_by_one(sampler: NegativeSampler) -> None:
+    """Examples that are learned one by one share no pool, and the compiled step has no synthetic negatives."""
     if isinstance(sampler, RuleSampler) and sampler.is_shared:
         raise InputError(
             f"{type(sampler).__name__} shares one pool of negatives among the examples of a mini-batch, and MF takes a "
             "step for each example by itself; train a torch model, bn.TorchMF() (--model torch-mf), or draw negatives "
             "for each example, as bn.RNS(negatives=16) does"
+        )
+    if isinstance(sampler, RuleSampler) and sampler.makes_vectors:
+        raise InputError(
+            f"{type(sampler).__name__} makes synthetic vectors as negatives, and MF learns from items; train a torch "
+            "model with embeddings, such as bn.TorchMF() or bn.LightGCN()"
         )
 
 

@@ -15,6 +15,7 @@ from bayesneg.samplers.schedules import LinearDecay, WarmStart
 from bayesneg.samplers.sir import SIR
 from bayesneg.samplers.srns import SRNS
 from bayesneg.samplers.static import PNS, RNS
+from bayesneg.samplers.synthetic.mixgcf import MixGCF
 
 __all__ = [
     "AHNS",
@@ -28,6 +29,7 @@ __all__ = [
     "CandidateDraw",
     "InBatch",
     "LinearDecay",
+    "MixGCF",
     "NegativeSampler",
     "Posterior",
     "Preset",

@@ -176,6 +176,10 @@ class WarmStart(RuleSampler):
         return any(sampler.gives_weights for sampler in self._both())
 
     @property
+    def makes_vectors(self) -> bool:
+        return any(sampler.makes_vectors for sampler in self._both())
+
+    @property
     def holds_out(self) -> bool:
         return any(sampler.holds_out for sampler in self._both())
 

@@ -155,8 +155,8 @@ def gives_probabilities_of_true_negatives(sampler: NegativeSampler, worlds: list
 
 def works_in_fit(sampler: NegativeSampler, worlds: list[World]) -> None:
     parts = parts_of(worlds[-1].train)
-    shared = isinstance(sampler, RuleSampler) and sampler.is_shared
-    models: list[Model] = [] if shared else [MF(dim=4)]  # a batch shares a pool, and MF has no batches
+    for_torch = isinstance(sampler, RuleSampler) and (sampler.is_shared or sampler.makes_vectors)
+    models: list[Model] = [] if for_torch else [MF(dim=4)]  # MF has no batches that share a pool, and learns from items
     if find_spec("torch") is not None:
         models.append(TorchMF(dim=4, device="cpu"))
     for model in models:

@@ -7,7 +7,7 @@ a sampler with a state.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,8 @@ from bayesneg.data import lookup
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, Negatives, NegativeSampler, RuleSampler
-from bayesneg.models.torch.batch_scores import EmbeddingScores
+from bayesneg.kernels.reference.mixing import Layers
+from bayesneg.models.torch.batch_scores import EmbeddingScores, pooled
 from bayesneg.models.torch.negatives import BatchNegatives, HostDraws, check_batch_size, rows_on
 from bayesneg.samplers.bns import BNS
 from bayesneg.samplers.registry import as_sampler
@@ -28,6 +29,7 @@ from bayesneg.torch.device_draws import DeviceDraws
 from bayesneg.torch.tensor_scorer import TensorScorer
 from bayesneg.torch.validation import check_numbers, check_table, same_device, training_data
 
+LayerTables = Tensor | Sequence[Tensor]
 EXACT_ON_GPU = 1 << 18  # items up to which cdf="auto" of BNS is exact on a GPU; on a CPU summaries are faster
 SCORES = 1 << 26  # held at once where a rule reads whole score lists
 
@@ -91,22 +93,26 @@ class Sampler:
 
     @torch.compiler.disable
     @torch.no_grad()
-    def __call__(self, users: Tensor, positives: Tensor, user_vectors: Tensor, item_vectors: Tensor) -> Negatives:
+    def __call__(
+        self, users: Tensor, positives: Tensor, user_vectors: LayerTables, item_vectors: LayerTables
+    ) -> Negatives:
         """Sample the negatives of a batch.
 
         Args:
             users: The users (B,), dense numbers.
             positives: The positives (B,), dense numbers.
-            user_vectors: The embeddings (n_users, d) of all users.
-            item_vectors: The embeddings (n_items, d) of all items.
+            user_vectors: The embeddings (n_users, d) of all users; a list of those of every layer for samplers that mix
+                layers, which stands for their mean.
+            item_vectors: The embeddings (n_items, d) of all items, or a list as long.
 
         Returns:
             Items (B, K), or (N,) where the batch shares a pool, with their weights and log-probabilities, on the
             device of the embeddings and without gradients. An item of weight 0 does not count; −1 is no item.
+            Synthetic negatives are vectors (B, K, d) with gradients.
         """
         n_users, n_items = self.train.n_users, self.train.n_items
-        self._check_tables(user_vectors, item_vectors)
-        same_device(users=users, positives=positives, user_vectors=user_vectors, item_vectors=item_vectors)
+        layers = self._checked(user_vectors, item_vectors)
+        same_device(users=users, positives=positives, user_vectors=layers.users[0])
         check_numbers("users", users, 0, n_users)
         check_numbers("positives", positives, 0, n_items)
         if users.shape != positives.shape:
@@ -116,21 +122,29 @@ class Sampler:
         if self._sampler is None or self._device != users.device:
             self._bind(users.device)
         with torch.autocast(users.device.type, enabled=False):
-            return self._sample(users.long(), positives.long(), user_vectors, item_vectors)
+            return self._sample(users.long(), positives.long(), layers)
 
-    def _check_tables(self, user_vectors: Tensor, item_vectors: Tensor) -> None:
-        check_table("user_vectors", user_vectors, self.train.n_users)
-        check_table("item_vectors", item_vectors, self.train.n_items)
-        same_device(user_vectors=user_vectors, item_vectors=item_vectors)
-        if user_vectors.shape[1] != item_vectors.shape[1]:
+    def _checked(self, user_vectors: LayerTables, item_vectors: LayerTables) -> Layers:
+        """The embeddings of every layer; those of a model without layers are one."""
+        layers = Layers(*(list(v) if isinstance(v, list | tuple) else [v] for v in (user_vectors, item_vectors)))
+        if len(layers.users) != len(layers.items) or not layers.users:
             raise InputError(
-                f"user_vectors and item_vectors must have one width, got {user_vectors.shape[1]} and "
-                f"{item_vectors.shape[1]}"
+                "user_vectors and item_vectors must be lists of one tensor for each layer, of one length, got "
+                f"{len(layers.users)} and {len(layers.items)}"
             )
+        for users, items in zip(*layers, strict=True):
+            check_table("user_vectors", users, self.train.n_users)
+            check_table("item_vectors", items, self.train.n_items)
+            same_device(user_vectors=users, item_vectors=items, first_layer=layers.users[0])
+            if len({part.shape[1] for part in (users, items, layers.users[0])}) > 1:
+                raise InputError(
+                    f"user_vectors and item_vectors must have one width, got {users.shape[1]} and {items.shape[1]}"
+                )
+        return layers
 
-    def _sample(self, users: Tensor, positives: Tensor, U: Tensor, V: Tensor) -> Negatives:
+    def _sample(self, users: Tensor, positives: Tensor, layers: Layers) -> Negatives:
         assert self._sampler is not None
-        scores = EmbeddingScores(U, V, users, cosine=self.cosine)
+        scores = EmbeddingScores(*pooled(layers), users, cosine=self.cosine, layers=layers)
         self._scorer.see(scores)
         batch = self._batch(users, positives)
         check_batch_size(self._sampler, batch, len(users))
@@ -161,21 +175,21 @@ class Sampler:
     # ---------------------------------------------------------------------------------------------------------- state
 
     @torch.no_grad()
-    def end_epoch(self, user_vectors: Tensor, item_vectors: Tensor) -> None:
+    def end_epoch(self, user_vectors: LayerTables, item_vectors: LayerTables) -> None:
         """Tell the sampler that an epoch has ended: schedules go on, and samplers with a state learn from the model.
 
         Args:
-            user_vectors: The embeddings (n_users, d) of all users.
-            item_vectors: The embeddings (n_items, d) of all items.
+            user_vectors: The embeddings (n_users, d) of all users, or a list of those of every layer.
+            item_vectors: The embeddings (n_items, d) of all items, or a list as long.
         """
-        self._check_tables(user_vectors, item_vectors)
-        if self._sampler is None or self._device != user_vectors.device:
-            self._bind(user_vectors.device)
+        vectors = pooled(self._checked(user_vectors, item_vectors))
+        if self._sampler is None or self._device != vectors[0].device:
+            self._bind(vectors[0].device)
         assert self._sampler is not None
         self._negatives.store()
         nobody = torch.zeros(0, dtype=torch.int64, device=self._device)
         with torch.autocast(self._device.type, enabled=False):
-            self._scorer.see(EmbeddingScores(user_vectors, item_vectors, nobody, cosine=self.cosine))
+            self._scorer.see(EmbeddingScores(*vectors, nobody, cosine=self.cosine))
             self._sampler.end_epoch(self.epoch, self._scorer)
         self.epoch, self.step = self.epoch + 1, 0
 

@@ -25,10 +25,11 @@ class TensorScorer:
         self.train, self.rows = train, rows
         self._summaries: TorchSummaries | None = None
         self._on_host: EmbeddingScorer | None = None
+        self._n_layers = 1  # until embeddings are seen
 
     def see(self, scores: EmbeddingScores) -> None:
         """Take over the embeddings, and the users of the batch."""
-        self.scores, self._on_host = scores, None
+        self.scores, self._on_host, self._n_layers = scores, None, len(scores.layers.items)
 
     @property
     def n_users(self) -> int:
@@ -46,6 +47,11 @@ class TensorScorer:
 
     def embeddings(self) -> Embeddings:
         return self._host().embeddings()
+
+    @property
+    def n_layers(self) -> int:
+        """As declared by :class:`~bayesneg.interfaces.LayeredScorer`."""
+        return self._n_layers
 
     def refreshed_knots(
         self, batch: Batch, ranks: np.ndarray, *, moved: float, pool: int, over_all: bool

@@ -11,10 +11,12 @@ from torch import Tensor, nn
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Negatives
 from bayesneg.kernels.reference.losses import LossValues
+from bayesneg.kernels.reference.mixing import Layers
 from bayesneg.kernels.torch.gradients import bpr_gradients, fused_for, penalty_gradients
 from bayesneg.kernels.torch.pair_scores import scores_of
 
 NUMBERS = 1 << 26  # of gathered embeddings held at once
+NO_VECTORS = "this model gives scores and no vectors; a sampler of synthetic negatives needs vectors"
 NO_GRADIENT = "the model's vectors do not depend on its parameters; return them without detach()"
 
 
@@ -58,6 +60,12 @@ class PoolScores(NamedTuple):
 ScoredBatch = PairScores | PoolScores
 
 
+def pooled(layers: Layers) -> tuple[Tensor, Tensor]:
+    """The final embeddings of users and items: the means over the layers."""
+    users, items = (part[0] if len(part) == 1 else torch.stack(tuple(part)).mean(dim=0) for part in layers)
+    return users, items
+
+
 class EmbeddingScores:
     """Scores x_ui = w_u · h_i of a model that gives embeddings.
 
@@ -68,6 +76,7 @@ class EmbeddingScores:
         ensemble_size: Number of models concatenated in the embeddings.
         first_layer: The first-layer embeddings of users and items, where the penalty is on them.
         cosine: Whether scores are cosines and not inner products.
+        layers: The embeddings of every layer, where ``users`` and ``items`` are their means; by default one layer.
     """
 
     def __init__(
@@ -79,8 +88,10 @@ class EmbeddingScores:
         ensemble_size: int = 1,
         first_layer: tuple[Tensor, Tensor] | None = None,
         cosine: bool = False,
+        layers: Layers | None = None,
     ) -> None:
         self.given, self.ensemble_size, self.first_layer = (users, items), ensemble_size, first_layer
+        self.layers = layers or Layers([users], [items])
         self.which = which  # (B,)
         self.cosine = cosine
         self.last_pool: tuple[Tensor, Tensor] | None = None
@@ -226,7 +237,7 @@ class DirectScores:
         if not self.given.requires_grad:
             raise InputError("the model's scores do not depend on its parameters; return them without detach()")
         if negatives.vectors is not None:
-            raise InputError("this model gives scores and no vectors; a sampler of synthetic negatives needs vectors")
+            raise InputError(NO_VECTORS)
         given, items = self.given.float(), negatives.items.clamp(min=0)
         found = given.index_select(1, items) if negatives.is_shared else given.gather(1, items)
         return PairScores(given.gather(1, positives[:, None])[:, 0], found)

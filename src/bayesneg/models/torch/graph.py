@@ -55,6 +55,19 @@ def mean_of_layers(adjacency: Tensor, layers: int, x: Tensor) -> Tensor:
     return total
 
 
+class Hop(torch.autograd.Function):
+    """ÂX; Â is symmetric, so the gradient is ÂG."""
+
+    @staticmethod
+    def forward(ctx: Any, adjacency: Tensor, x: Tensor) -> Tensor:
+        ctx.adjacency = adjacency
+        return adjacency @ x
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
+        return None, ctx.adjacency @ gradients[0]
+
+
 class SmoothedEmbeddings(nn.Module):
     """The embeddings of LightGCN: the mean of the first-layer embeddings and of what each graph convolution gives.
 
@@ -79,6 +92,14 @@ class SmoothedEmbeddings(nn.Module):
     def first_layer(self) -> tuple[Tensor, Tensor]:
         """The embeddings of users and items before any graph convolution."""
         return self._sides(self.first)
+
+    def layer_embeddings(self) -> tuple[list[Tensor], list[Tensor]]:
+        """As declared by :class:`~bayesneg.interfaces.LayeredModule`: X, ÂX, …, Â^L X."""
+        found = [self.first * self.ensemble_size**-0.5 if self.ensemble_size > 1 else self.first]
+        for _ in range(self.layers):
+            found.append(Hop.apply(self.adjacency, found[-1]))  # type: ignore[no-untyped-call]
+        users, items = zip(*(self._sides(layer) for layer in found), strict=True)
+        return list(users), list(items)
 
     def _sides(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
         users, items = torch.split(vectors, [self.n_users, len(vectors) - self.n_users])

@@ -105,6 +105,11 @@ class TorchLearner:
             raise InputError(NO_EMBEDDINGS)
         return self._vectors().embeddings()
 
+    @property
+    def n_layers(self) -> int:
+        """As declared by :class:`~bayesneg.interfaces.LayeredScorer`."""
+        return self.trainable.n_layers
+
     def refreshed_knots(
         self, batch: Batch, ranks: np.ndarray, *, moved: float, pool: int, over_all: bool
     ) -> Tensor | None:

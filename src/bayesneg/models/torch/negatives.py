@@ -16,15 +16,17 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, Negatives, NegativeSampler, RuleSampler
 from bayesneg.kernels.reference.choices.base import Draws
+from bayesneg.kernels.reference.mixing import Mixing
 from bayesneg.kernels.reference.plans import PoolPlan
 from bayesneg.kernels.reference.pools import SharedPool
 from bayesneg.kernels.reference.selections import Selection
 from bayesneg.kernels.torch.choices.base import DrawTensors, TensorBatch
 from bayesneg.kernels.torch.draws import first_of_its_user
+from bayesneg.kernels.torch.mixing import mixed
 from bayesneg.kernels.torch.pools import TorchPoolWeights
 from bayesneg.kernels.torch.score_lists import TrainingRows
 from bayesneg.kernels.torch.selections import TorchSelection, torch_selection
-from bayesneg.models.torch.batch_scores import DirectScores, EmbeddingScores
+from bayesneg.models.torch.batch_scores import NO_VECTORS, DirectScores, EmbeddingScores
 from bayesneg.models.torch.steps import ChoiceOnHost
 from bayesneg.models.validate import validate_weighted
 
@@ -116,6 +118,8 @@ class BatchNegatives:
                 pool = self.source.pool(sampler, batch, positives)
             return self._weighed(sampler, rule, pool, batch, users, positives, scores, starts=starts)
         draws = self.source.draws(sampler, batch, users, positives)
+        if isinstance(rule, Mixing):
+            return self._mixed(rule, draws, positives, scores)
         if self._compiled_chooses(rule, draws, scores):
             found = self._chosen(rule, draws, batch, scores)
         else:
@@ -198,6 +202,15 @@ class BatchNegatives:
         drawn = draws if isinstance(draws, DrawTensors) else self._copied(draws)
         tensors = self._tensors(batch, users, positives, drawn, firsts, most_rank)
         return Negatives(*self._selection.select(tensors, self.rows, scores))
+
+    def _mixed(self, rule: Any, draws: Draws | DrawTensors, positives: Tensor, scores: BatchScorer) -> Negatives:
+        """Synthetic negatives, through which gradients flow."""
+        if not isinstance(scores, EmbeddingScores):
+            raise InputError(NO_VECTORS)
+        drawn = draws if isinstance(draws, DrawTensors) else self._copied(draws)
+        with torch.enable_grad():
+            items, vectors = mixed(rule, drawn, scores.batch_users, positives, scores.layers)
+        return Negatives(items, (items >= 0).float(), None, vectors)
 
     def _log_q_of(self, sampler: RuleSampler, items: Tensor, *, starts: bool) -> Tensor | None:
         """The log-probabilities of the items, from a table that is copied to the device once an epoch."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from bayesneg.errors import InputError
-from bayesneg.interfaces import Loss, Negatives
+from bayesneg.interfaces import LayeredModule, Loss, Negatives
 from bayesneg.kernels.reference.losses import LossValues, Scores
+from bayesneg.kernels.reference.mixing import Layers
 from bayesneg.kernels.torch import losses
 from bayesneg.models.torch.adam import Adam
-from bayesneg.models.torch.batch_scores import DirectScores, EmbeddingScores
+from bayesneg.models.torch.batch_scores import DirectScores, EmbeddingScores, pooled
 from bayesneg.models.torch.device import memory_named, pick_device
 from bayesneg.models.torch.graph import SmoothedEmbeddings
 from bayesneg.models.torch.settings import TorchSettings
@@ -57,12 +59,14 @@ class Trainable:
 
     # ---------------------------------------------------------------------------------------------------------- a step
 
-    def forward(self, users: Tensor) -> EmbeddingScores | DirectScores:
-        """The scores for ``users`` (B,), with gradients."""
+    def forward(self, users: Tensor, *, layered: bool = False) -> EmbeddingScores | DirectScores:
+        """The scores for ``users`` (B,), with gradients; ``layered`` gives those of a layered model layer by layer."""
         if not self.gives_scores:
+            layers = self.layers() if layered else None
             return EmbeddingScores(
-                *self.embeddings(),
+                *(self.embeddings() if layers is None else pooled(layers)),
                 users,
+                layers=layers,
                 ensemble_size=self.ensemble_size,
                 first_layer=self._penalized(),
                 cosine=self.settings.similarity == "cosine",
@@ -77,6 +81,17 @@ class Trainable:
                 f"item, got {tuple(scores.shape)}"
             )
         return DirectScores(scores)
+
+    def layers(self) -> Layers | None:
+        """The embeddings of every layer, with gradients; None for a module of embeddings alone."""
+        return Layers(*self.module.layer_embeddings()) if isinstance(self.module, LayeredModule) else None
+
+    @cached_property
+    def n_layers(self) -> int:
+        """The number of layers, the first one included."""
+        with torch.no_grad():
+            layers = self.layers()
+        return 1 if layers is None else len(layers.items)
 
     def _penalized(self) -> tuple[Tensor, Tensor] | None:
         """The first-layer embeddings, where the penalty is on them."""

@@ -76,7 +76,8 @@ class WeightedSteps:
     def _learn(
         self, sampler: NegativeSampler, batch: Batch, users: Tensor, positives: Tensor, pool: SharedPool | None = None
     ) -> None:
-        scores = self.trainable.forward(users)
+        layered = isinstance(sampler, RuleSampler) and sampler.makes_vectors
+        scores = self.trainable.forward(users, layered=layered)
         negatives = self.negatives.of(sampler, batch, users, positives, scores, pool)
         more: dict[str, Any] = {} if self.thresholds is None else {"threshold": self.thresholds[users]}
         given, values = self.trainable.learn(scores, positives, negatives, self.loss, **more)

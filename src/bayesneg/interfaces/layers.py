@@ -1,0 +1,43 @@
+"""Models of several layers, whose embeddings samplers of synthetic negatives mix layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from bayesneg.interfaces.sampling import Scorer
+
+
+@runtime_checkable
+class LayeredModule(Protocol):
+    """A torch module whose final embeddings are the mean of those of its layers; a custom module may declare it."""
+
+    def layer_embeddings(self) -> tuple[Sequence[Any], Sequence[Any]]:
+        """The embeddings of every layer, as tensors with gradients.
+
+        Returns:
+            The embeddings (n_users, d) of users, one tensor for each layer, and those (n_items, d) of items.
+        """
+        ...
+
+
+@runtime_checkable
+class LayeredScorer(Protocol):
+    """A scorer that knows how many layers its model has."""
+
+    @property
+    def n_layers(self) -> int:
+        """The number of layers, the first one included."""
+        ...
+
+
+def n_layers_of(scorer: Scorer) -> int:
+    """The number of layers of a model.
+
+    Args:
+        scorer: The model in its current state.
+
+    Returns:
+        The number of layers; 1 for a model of embeddings alone.
+    """
+    return scorer.n_layers if isinstance(scorer, LayeredScorer) else 1
