@@ -2,7 +2,7 @@
 
     python -m benchmarks.speed.losses.bench_drop_in [--device cuda] [--data gowalla,ml-100k,ml-1m] [--repeats 15]
 
-d = 64, batches of 1,024, Adam. The data are generated with the sizes of Gowalla, ML-100K and ML-1M: no dataset is needed.
+d = 64, batches of 1,024, Adam. The data are generated, with the sizes of Gowalla, ML-100K and ML-1M; none are read.
 Each repeat times every contender once, so that a busy machine slows all alike; a ratio is the median over the repeats
 of a contender's time to that of ``torch.randint`` in the same repeat. Writes results/speed/bench_drop_in_DEVICE.json.
 """
