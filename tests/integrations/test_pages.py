@@ -12,6 +12,7 @@ from tests.integrations.needs import needs
 
 PAGES = Path(__file__).parents[2] / "docs" / "integrations"
 NEEDED = {
+    "lightning": ("pytorch_lightning",),
     "pykeen": ("pykeen",),
     "pytorch-geometric": ("torch_geometric",),
     "two-towers": (),

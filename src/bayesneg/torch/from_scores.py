@@ -21,6 +21,7 @@ from bayesneg.kernels.reference.formulas import AsCounted, OfMixture, risk, unbi
 from bayesneg.kernels.torch.formulas import base_cdf, info
 from bayesneg.kernels.torch.score_lists import INFINITY
 from bayesneg.samplers.posterior.likelihoods import Likelihood, Mixture, as_likelihood
+from bayesneg.torch.validation import readable
 
 
 @torch.no_grad()
@@ -290,8 +291,3 @@ def check_range(name: str, items: Tensor, n: int, *, least: int) -> None:
     if readable(items) and items.numel() and (int(items.min()) < least or int(items.max()) >= n):
         wrong = items[(items < least) | (items >= n)].flatten()[0].item()
         raise InputError(f"{name} must be columns of scores, from {least} to {n - 1}, got {wrong}")
-
-
-def readable(values: Tensor) -> bool:
-    """True where a check of values copies nothing from a device and is not part of a compiled graph."""
-    return values.device.type == "cpu" and not torch.compiler.is_compiling()

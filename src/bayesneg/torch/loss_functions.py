@@ -53,14 +53,14 @@ def _loss(
     one_of("similarity", similarity, ("inner", "cosine"))
     one_of("reduction", reduction, ("mean", "sum", "none"))
     check_loss_input(users, positives, items, negatives)
-    which = negatives.items.clamp(min=0)
-    x_positive, x = scores_of(users, positives, items, which, negatives.vectors, cosine=similarity == "cosine")
-    weights = (negatives.items >= 0).expand_as(x).float() if negatives.weights is None else negatives.weights
-    with torch.autocast(x.device.type, enabled=False):
-        rest = (weights.to(torch.promote_types(x.dtype, torch.float32)), negatives.log_q, threshold)
-        values: Tensor = _FromScores.apply(  # type: ignore[no-untyped-call]
-            x_positive.to(rest[0].dtype), x.to(rest[0].dtype), loss.form(), rest
+    which, kind = negatives.items.clamp(min=0), torch.promote_types(users.dtype, torch.float32)
+    with torch.autocast(users.device.type, enabled=False):  # a temperature magnifies the rounding of scores
+        x_positive, x = scores_of(
+            users.to(kind), positives.to(kind), items, which, negatives.vectors, cosine=similarity == "cosine"
         )
+        weights = (negatives.items >= 0).expand_as(x) if negatives.weights is None else negatives.weights
+        rest = (weights.to(kind), negatives.log_q, threshold)
+        values: Tensor = _FromScores.apply(x_positive, x, loss.form(), rest)  # type: ignore[no-untyped-call]
     if reduction == "none":
         return values
     total = values.sum()

@@ -1,7 +1,7 @@
 """Validation of what a torch loop passes: a sentence that names the argument and the way out.
 
-Shapes, types and devices are always checked. Values are checked on the CPU only: on a GPU that would wait for the
-device.
+Shapes, types and devices are always checked. Values are checked on the CPU only, and not in a compiled graph: on a GPU
+that would wait for the device.
 """
 
 from __future__ import annotations
@@ -18,6 +18,11 @@ from bayesneg.errors import InputError
 from bayesneg.interfaces import Negatives
 
 
+def readable(values: Tensor) -> bool:
+    """True where a check of values copies nothing from a device and is not part of a compiled graph."""
+    return values.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
 def same_device(**tensors: Tensor | None) -> None:
     """All tensors are on one device."""
     devices = {name: tensor.device for name, tensor in tensors.items() if tensor is not None}
@@ -32,7 +37,7 @@ def check_numbers(name: str, numbers: Tensor, least: int, n: int) -> None:
         raise InputError(
             f"{name} must be a tensor (B,) of whole numbers, got {numbers.dtype} of shape {tuple(numbers.shape)}"
         )
-    if numbers.device.type == "cpu" and len(numbers) and (int(numbers.min()) < least or int(numbers.max()) >= n):
+    if readable(numbers) and len(numbers) and (int(numbers.min()) < least or int(numbers.max()) >= n):
         wrong = int(numbers[(numbers < least) | (numbers >= n)][0])
         raise InputError(f"{name} must be dense numbers from {least} to {n - 1}, got {wrong}")
 
@@ -70,7 +75,7 @@ def check_loss_input(users: Tensor, positives: Tensor, items: Tensor | None, neg
         raise InputError(f"negatives.items must have a row for each of the {n} examples, got {len(negatives.items)}")
     if negatives.weights is not None and negatives.weights.shape != (n, k):
         raise InputError(f"negatives.weights must have the shape {(n, k)}, got {tuple(negatives.weights.shape)}")
-    if users.device.type == "cpu":
+    if readable(users):
         _check_values(negatives, 0 if items is None else len(items))
 
 

@@ -25,13 +25,13 @@ class _PairScores(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
         users, table, items = ctx.saved_tensors
         (by_score,) = gradients
-        by_users, by_table = torch.zeros_like(users), torch.zeros_like(table)
+        by_users, by_table = torch.zeros_like(users), torch.zeros(table.shape, dtype=users.dtype, device=table.device)
         for part in _parts(items, users.shape[1]):
             slopes = by_score[part].to(users.dtype)
             by_users[part] = torch.einsum("bk,bkd->bd", slopes, table[items[part]].to(users.dtype))
             outer = slopes[:, :, None] * users[part][:, None, :]
-            by_table.index_add_(0, items[part].reshape(-1), outer.flatten(0, 1).to(table.dtype))
-        return by_users, by_table, None
+            by_table.index_add_(0, items[part].reshape(-1), outer.flatten(0, 1))
+        return by_users, by_table.to(table.dtype), None
 
 
 def pair_scores(users: Tensor, table: Tensor, items: Tensor) -> Tensor:
@@ -68,7 +68,7 @@ def scores_of(
     users, positives = _unit(users, cosine), _unit(positives, cosine)
     of_positives = (users * positives).sum(dim=1)
     if vectors is not None:
-        return of_positives, torch.einsum("bd,bkd->bk", users, _unit(vectors, cosine))
+        return of_positives, torch.einsum("bd,bkd->bk", users, _unit(vectors.to(users.dtype), cosine))
     assert table is not None
     if items.ndim == 1:
         return of_positives, users @ _unit(table.index_select(0, items).to(users.dtype), cosine).T

@@ -92,6 +92,8 @@ def sums_in_rows(parts: Tensor, users: Tensor, items: Tensor, rows: TrainingRows
         items: The negatives of each, a row (K,) for each user or more, or a pool (N,) that all share.
         rows: Rows of users, such as their false negatives.
     """
+    if len(rows.items) == 0:
+        return torch.zeros(len(parts), dtype=torch.float64, device=parts.device)
     if items.ndim == 2:
         return (parts * contains(rows, users, items[: len(users)])).sum(dim=(1, 2), dtype=torch.float64)
     slots = slots_of(items, rows.n_items)
