@@ -11,7 +11,8 @@ from typing import Any, Final
 from bayesneg.runs.record import jsonable, versions
 
 ROOT: Final = Path(__file__).parent.parent
-RESULTS = Path(__file__).parent / "results"
+BENCHMARKS: Final = Path(__file__).parent
+RESULTS = BENCHMARKS / "results"
 
 
 def machine() -> dict[str, Any]:
@@ -19,8 +20,9 @@ def machine() -> dict[str, Any]:
 
 
 def result_path(script: str, suffix: str = "") -> Path:
-    """Where a script keeps its result: ``results/ROOM/SCRIPT.json``."""
-    return RESULTS / Path(script).parent.name / f"{Path(script).stem}{suffix}.json"
+    """Where a script of ``ROOM/``, or of a folder in it, keeps its result: ``results/ROOM/SCRIPT.json``."""
+    room = Path(script).resolve().relative_to(Path(__file__).resolve().parent).parts[0]
+    return RESULTS / room / f"{Path(script).stem}{suffix}.json"
 
 
 def write_result(script: str, value: dict[str, Any], *, suffix: str = "") -> Path:

@@ -103,6 +103,9 @@ def in_parts(fill: Callable[[int, int], None], n_examples: int, m: int, threads:
         threads: The number of threads at most.
     """
     threads = max(1, min(threads, n_examples * m // WORTH_A_THREAD))
+    if threads == 1:
+        fill(0, n_examples)
+        return
     bounds = np.linspace(0, n_examples, threads + 1).astype(int).tolist()
     with ThreadPoolExecutor(max(1, threads - 1)) as pool:  # starts a thread for each part it is given, and no other
         others = [pool.submit(fill, first, last) for first, last in pairwise(bounds[1:])]

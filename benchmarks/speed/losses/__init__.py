@@ -1,0 +1,1 @@
+"""What losses and negatives cost in a training step."""
