@@ -11,7 +11,8 @@ from typing import Any, Final
 from bayesneg.runs.record import jsonable, versions
 
 ROOT: Final = Path(__file__).parent.parent
-RESULTS = Path(__file__).parent / "results"
+BENCHMARKS: Final = Path(__file__).parent
+RESULTS = BENCHMARKS / "results"
 
 
 def machine() -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from benchmarks.machine import read_result
+from benchmarks.machine import BENCHMARKS, read_result
 from benchmarks.pages.publish import DOCS, keep, keep_pictures
 from benchmarks.pages.speed import lightgcn, plots
 from benchmarks.pages.text import MADE, folded, milliseconds, signed, table, versions_of
@@ -34,9 +34,15 @@ def page() -> str:
     for name, section in SECTIONS.items():
         if (found := read_result(name)) is not None:
             note = [found["note"]] if "note" in found else []
-            module = f"benchmarks.{name.replace('/', '.')}"
-            parts += [*section(found), *note, f"`python -m {module}`: {versions_of(found['machine'])}"]
+            parts += [*section(found), *note, f"`python -m {module_of(name)}`: {versions_of(found['machine'])}"]
     return joined(*parts, *lightgcn.sections())
+
+
+def module_of(result: str) -> str:
+    """The module that wrote a result; it may be in a folder of its room, and measure on one of several devices."""
+    room, script = result.removesuffix("_cpu").removesuffix("_cuda").split("/")
+    path = next((BENCHMARKS / room).rglob(f"{script}.py"))
+    return ".".join(path.relative_to(BENCHMARKS.parent).with_suffix("").parts)
 
 
 def refreshed(result: Result) -> list[str]:
@@ -249,6 +255,31 @@ def losses(result: Result) -> list[str]:
     ]
 
 
+def pools(result: Result) -> list[str]:
+    per_step, ratios, prior = result["milliseconds_per_step"], result["ratios"], result["learned_prior"]
+    rows = [
+        [label, milliseconds(spent / 1e3), f"{result['seconds_per_epoch'][label]:.1f}",
+         _against(ratios[label], None if label == "none" else 1.5)]
+        for label, spent in per_step.items()
+    ]  # fmt: skip
+    on_gpu = result["device"] == "cuda"
+    where = result["gpu"] if on_gpu else f"{result['threads']} threads"
+    goal = 1 if on_gpu else 20
+    peak = f"{result['host_peak_mib']:,.0f} MiB at the peak, everything included"
+    if on_gpu:
+        peak = f"{max(result['gpu_peak_mib'].values()):,.0f} MiB of GPU memory at the peak"
+    return [
+        f"## A shared pool and the posterior, {where}",
+        f"A step of `TorchMF` with `Softmax(temperature=0.08, negative_weight=1.22)` over {result['pool']:,} shared "
+        f"negatives: batch {result['batch']:,}, d = {result['dim']}, cosine scores, {result['data']}. The goals: posterior "
+        f"weights at most 1.5 times none, an epoch of {result['steps_per_epoch']} steps in {goal} s. {peak}. A matrix of "
+        f"batch × pool takes 16 MiB. The likeliest items of the learned prior, {prior['items_per_user']:.0f} per user, "
+        f"take {prior['rows_mib']:.0f} MiB and {prior['rows_seconds']:.0f} s once per fit, which takes "
+        f"{prior['fit_seconds']:.0f} s.",
+        table(["weights", "ms per step", "s per epoch", "ratio"], rows),
+    ]
+
+
 def ceilings(result: Result) -> list[str]:
     units = {"vectors": "vectors in random order", "numbers": "numbers in a row", "products": "multiply-adds"}
     parts = [
@@ -286,6 +317,8 @@ SECTIONS: Final[dict[str, Callable[[Result], list[str]]]] = {
     "speed/bench_reading": reading,
     "speed/bench_threads": threads,
     "speed/bench_losses": losses,
+    "speed/bench_pools_cpu": pools,
+    "speed/bench_pools_cuda": pools,
     "speed/bench_ceilings": ceilings,
 }
 

@@ -16,6 +16,7 @@ from bayesneg.kernels.numba.selections import weight_of
 from bayesneg.kernels.reference.formulas import LikelihoodForm, OfMixture, Tabled
 
 NOTHING = np.empty(0)
+TABLES = 16  # of F by count, for lists of so many lengths
 
 
 class PooledRows(NamedTuple):
@@ -112,29 +113,61 @@ def write_by_rank(x, repeated, stands_for, rows, prior, likelihood, weight, ramp
     rows, prior, likelihood = lent(rows), lent(prior), lent(likelihood)
     n_pool = x.shape[1]
     space, outside = rank_space(n_pool), np.empty(n_pool, dtype=np.int64)
-    at_most, by_count = np.empty(n_pool, dtype=np.int32), np.empty(n_pool + 1, dtype=np.float64)
-    F, p = np.empty(n_pool, dtype=np.float64), np.empty(n_pool, dtype=np.float64)
-    counted_by = -1  # by_count is F for each count of so many items
+    F, at_most = np.empty(n_pool, dtype=np.float64), np.empty(n_pool, dtype=np.int32)
+    tables, known = np.empty((TABLES, n_pool + 1), dtype=np.float64), np.full(TABLES, -1)
+    by_count = np.empty(n_pool + 1, dtype=np.float32)
     for b in range(first, last):
         hidden = not_counting(repeated, rows, b, outside)
-        n = n_pool - len(hidden)
+        n, row = n_pool - len(hidden), prior.rows[prior.which[b]]
         if len(stands_for) > 0:
             share_of_mass(x[b], hidden, stands_for, space, F)
             to_base_cdf(likelihood, F)
+            weigh_row(F, row, weight, ramp, found[b])
         else:
-            if n != counted_by:
-                for count in range(n + 1):
-                    by_count[count] = count / (n + 1)
-                to_base_cdf(likelihood, by_count[: n + 1])
-                counted_by = n
+            table = table_of(n, likelihood, tables, known)
             count_at_most(x[b], hidden, space, at_most)
-            for k in range(n_pool):
-                F[k] = by_count[at_most[k]]
-        look_up_prior(prior, b, p)
-        for k in range(n_pool):
-            found[b, k] = weight_of(unbias(F[k], p[k]), weight, ramp)
+            if len(row) == 1:  # items of the same count have the same weight
+                weigh_row(table[: n + 1], row, weight, ramp, by_count[: n + 1])
+                for k in range(n_pool):
+                    found[b, k] = by_count[at_most[k]]
+            else:
+                for k in range(n_pool):
+                    F[k] = table[at_most[k]]
+                weigh_row(F, row, weight, ramp, found[b])
+        likelier = prior.likelier
+        if len(prior.values) > 0:
+            user = likelier.users[b]
+            for place in range(likelier.indptr[user], likelier.indptr[user + 1]):
+                k = likelier.slots[likelier.items[place]]
+                if k >= 0:
+                    at = F[k] if len(stands_for) > 0 else tables[n % TABLES, at_most[k]]
+                    found[b, k] = weight_of(unbias(at, np.float64(prior.values[place])), weight, ramp)
         for k in hidden:
             found[b, k] = 0.0
+
+
+@kernel
+def table_of(n, likelihood, tables, known):  # type: ignore[no-untyped-def]
+    """F for each count of n items; the last tables are kept, since few users have many training items in a pool."""
+    table = tables[n % TABLES]
+    if known[n % TABLES] != n:
+        for count in range(n + 1):
+            table[count] = count / (n + 1)
+        to_base_cdf(likelihood, table[: n + 1])
+        known[n % TABLES] = n
+    return table
+
+
+@kernel
+def weigh_row(F, row, weight, ramp, found):  # type: ignore[no-untyped-def]
+    """Write the weight at each F, with the prior of the same position, or with one prior for all."""
+    if len(row) == 1:
+        p = row[0]
+        for k in range(len(F)):
+            found[k] = weight_of(unbias(F[k], p), weight, ramp)
+    else:
+        for k in range(len(F)):
+            found[k] = weight_of(unbias(F[k], row[k]), weight, ramp)
 
 
 @kernel
@@ -149,22 +182,6 @@ def not_counting(repeated, rows, b, outside):  # type: ignore[no-untyped-def]
             outside[n] = slot
             n += 1
     return outside[:n]
-
-
-@kernel
-def look_up_prior(prior, b, p):  # type: ignore[no-untyped-def]
-    row = prior.rows[prior.which[b]]
-    if len(row) == 1:
-        p[:] = row[0]
-    else:
-        p[:] = row
-    likelier = prior.likelier
-    if len(prior.values) > 0:
-        user = likelier.users[b]
-        for place in range(likelier.indptr[user], likelier.indptr[user + 1]):
-            slot = likelier.slots[likelier.items[place]]
-            if slot >= 0:
-                p[slot] = prior.values[place]
 
 
 @kernel

@@ -1,6 +1,6 @@
 """One epoch of MF on ML-100K with 1, 8 and 32 negatives: BPR and softmax, inner product and cosine, uniform and BNS.
 
-    BAYESNEG_DATA=… python -m benchmarks.speed.bench_losses [--repeats 7]
+    BAYESNEG_DATA=… python -m benchmarks.speed.losses.bench_losses [--repeats 7]
 
 d = 32, one thread, the authors' training part (80,000 examples). Each repeat times every contender once, so that a busy
 machine slows all alike; ratios are of medians, to BPR with one uniform negative, which has kernels of its own. Writes
