@@ -171,7 +171,7 @@ def test_a_wrong_answer_is_refused_with_a_sentence(spoil, said):
             lambda: trained(bn.samplers.InBatch(), model=bn.TorchMF(batch_size=1, device="cpu")),
             "batch_size to 2 or more",
         ),
-        (lambda: trained(bn.RNS(), loss="hinge"), "loss must be one of bpr"),
+        (lambda: trained(bn.RNS(), loss="hinge"), "'hinge' is not a loss; valid: bpr, ccl"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(make, said):

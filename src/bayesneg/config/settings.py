@@ -84,7 +84,7 @@ def settings_of(kind: Any) -> dict[str, Setting]:
 
     >>> from bayesneg.samplers.dns import DNS
     >>> [(each.name, each.default) for each in settings_of(DNS).values() if each.is_text]
-    [('candidates', 2), ('top', 1)]
+    [('candidates', 2), ('top', 1), ('negatives', 1)]
     """
     return _read(kind)
 
