@@ -19,7 +19,7 @@ def test_without_json_the_tables_are_on_stderr_without_control_characters(bayesn
     done = bayesneg("train", ratings, "--epochs", 2)
     assert done.code == 0
     assert done.out == ""
-    assert "BNS on ratings, epoch" in done.err
+    assert "BNS on ratings, loss BPR, epoch" in done.err
     assert "uniform, expected" in done.err
     assert "\x1b" not in done.err
     assert "\r" not in done.err

@@ -246,3 +246,10 @@ def test_what_cannot_be_hidden_from_is_told(world):
 def test_a_share_that_is_no_number_is_told(world):
     with pytest.raises(InputError, match="shares must be a number above 0"):
         bn.hide(world, [0.2, "a"])
+
+
+def test_another_loss_is_another_run_of_the_same_label(world, tmp_path):
+    for loss in ("bpr", "logistic"):
+        found = audit(bn.hide(world, [0.2]), {"RNS": bn.RNS()}, loss=loss, out=tmp_path / "a.jsonl", resume=True)
+        assert found.frame["loss"].unique().to_list() == [{"bpr": "BPR", "logistic": "Logistic"}[loss]]
+    assert len(ledger.read(tmp_path / "a.jsonl")) == 2

@@ -11,7 +11,7 @@ from matplotlib.ticker import PercentFormatter
 from bayesneg.evaluation.cohorts import COHORTS
 from bayesneg.report.audit_page.rows import AuditedSplit, bins, deciles, measured, short_names
 from bayesneg.report.figures.canvas import GREY, svg
-from bayesneg.report.figures.plots import EndLabel, colour, label_ends, look, plain_log_labels
+from bayesneg.report.figures.plots import LINE, EndLabel, colour, label_ends, look, plain_log_labels, wrapped
 from bayesneg.report.groups import RunGroup
 from bayesneg.report.names import UNIFORM
 
@@ -69,6 +69,8 @@ def ranks(groups: Sequence[RunGroup], *, prefix: str) -> str:
 
 def cohorts(groups: Sequence[RunGroup], *, prefix: str) -> str:
     """Shares of head, middle and tail among the picks of each sampler."""
+    names = [wrapped(group.marked_name, 30) for group in groups]
+    lines = max((name.count("\n") + 1 for name in names), default=1)  # a long name must not take the place of the bars
 
     def draw(axes: Axes) -> None:
         left = np.zeros(len(groups))
@@ -81,14 +83,14 @@ def cohorts(groups: Sequence[RunGroup], *, prefix: str) -> str:
                     where = (left[place] + share / 2, place)
                     axes.text(*where, f"{share:.0%}", ha="center", va="center", color=ink, fontsize=8.5)
             left += np.nan_to_num(shares)
-        axes.set_yticks(range(len(groups)), [group.marked_name for group in groups])
+        axes.set_yticks(range(len(groups)), names)
         axes.set_ylim(len(groups) - 0.5, -0.5)
         axes.set_xlim(0, 1)
         axes.xaxis.set_major_formatter(PercentFormatter(1.0))
         axes.grid(visible=False)
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(COHORTS), frameon=False)
 
-    return svg(draw, prefix, height=1.2 + 0.34 * max(2, len(groups)))
+    return svg(draw, prefix, height=1.2 + (0.14 + LINE * lines) * max(2, len(groups)))
 
 
 def reliability(groups: Sequence[RunGroup], key: str, *, prefix: str) -> str:

@@ -270,7 +270,8 @@ def elided(name: str, width: int) -> str:
     return f"{name[:begin].rstrip()}…{name[begin - width + 1 :].lstrip()}"
 
 
-def _wrapped(name: str, width: int = 22) -> str:
+def wrapped(name: str, width: int = 22) -> str:
+    """The name in a few short lines."""
     return "\n".join(textwrap.wrap(elided(name, 4 * width - 4), width))
 
 
@@ -282,7 +283,7 @@ def label_ends(axes: Axes, labels: Sequence[EndLabel]) -> None:
     axes.autoscale_view()
     in_axes = axes.transScale + axes.transLimits  # linear or logarithmic
     ordered = sorted(labels, key=lambda label: label.y)
-    rows = [1 + _wrapped(label.name).count("\n") for label in ordered]
+    rows = [1 + wrapped(label.name).count("\n") for label in ordered]
     figure = axes.get_figure(root=True)
     assert figure is not None
     figure.set_figheight(max(figure.get_figheight(), sum(rows) * LINE + MARGINS))
@@ -291,7 +292,7 @@ def label_ends(axes: Axes, labels: Sequence[EndLabel]) -> None:
     for label, centre in zip(ordered, centres, strict=True):
         line = {"arrowstyle": "-", "color": label.colour, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 3}
         axes.annotate(
-            _wrapped(label.name),
+            wrapped(label.name),
             (label.x, label.y),
             (1.04, centre),
             textcoords="axes fraction",
