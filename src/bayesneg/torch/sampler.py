@@ -105,8 +105,7 @@ class Sampler:
             device of the embeddings and without gradients. An item of weight 0 does not count; −1 is no item.
         """
         n_users, n_items = self.train.n_users, self.train.n_items
-        self._check_tables(user_vectors, item_vectors)
-        same_device(users=users, positives=positives, user_vectors=user_vectors, item_vectors=item_vectors)
+        self._check_tables(user_vectors, item_vectors, users=users, positives=positives)
         check_numbers("users", users, 0, n_users)
         check_numbers("positives", positives, 0, n_items)
         if users.shape != positives.shape:
@@ -118,10 +117,10 @@ class Sampler:
         with torch.autocast(users.device.type, enabled=False):
             return self._sample(users.long(), positives.long(), user_vectors, item_vectors)
 
-    def _check_tables(self, user_vectors: Tensor, item_vectors: Tensor) -> None:
+    def _check_tables(self, user_vectors: Tensor, item_vectors: Tensor, **others: Tensor) -> None:
         check_table("user_vectors", user_vectors, self.train.n_users)
         check_table("item_vectors", item_vectors, self.train.n_items)
-        same_device(user_vectors=user_vectors, item_vectors=item_vectors)
+        same_device(**others, user_vectors=user_vectors, item_vectors=item_vectors)
         if user_vectors.shape[1] != item_vectors.shape[1]:
             raise InputError(
                 f"user_vectors and item_vectors must have one width, got {user_vectors.shape[1]} and "
