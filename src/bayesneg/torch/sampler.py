@@ -8,6 +8,7 @@ a sampler with a state.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -89,8 +90,6 @@ class Sampler:
 
     # ------------------------------------------------------------------------------------------------------- sampling
 
-    @torch.compiler.disable
-    @torch.no_grad()
     def __call__(self, users: Tensor, positives: Tensor, user_vectors: Tensor, item_vectors: Tensor) -> Negatives:
         """Sample the negatives of a batch.
 
@@ -104,6 +103,15 @@ class Sampler:
             Items (B, K), or (N,) where the batch shares a pool, with their weights and log-probabilities, on the
             device of the embeddings and without gradients. An item of weight 0 does not count; −1 is no item.
         """
+        if torch.compiler.is_compiling():
+            return self._outside_the_graph(users, positives, user_vectors, item_vectors)
+        return self._checked(users, positives, user_vectors, item_vectors)
+
+    @torch.compiler.disable
+    def _outside_the_graph(self, *given: Tensor) -> Negatives:
+        return self._checked(*given)
+
+    def _checked(self, users: Tensor, positives: Tensor, user_vectors: Tensor, item_vectors: Tensor) -> Negatives:
         n_users, n_items = self.train.n_users, self.train.n_items
         self._check_tables(user_vectors, item_vectors, users=users, positives=positives)
         check_numbers("users", users, 0, n_users)
@@ -114,7 +122,7 @@ class Sampler:
             raise InputError("users and positives are empty; skip a batch without examples")
         if self._sampler is None or self._device != users.device:
             self._bind(users.device)
-        with torch.autocast(users.device.type, enabled=False):
+        with torch.no_grad(), in_full_precision(users.device.type):
             return self._sample(users.long(), positives.long(), user_vectors, item_vectors)
 
     def _check_tables(self, user_vectors: Tensor, item_vectors: Tensor, **others: Tensor) -> None:
@@ -147,7 +155,13 @@ class Sampler:
         return Batch(*parts, self.epoch, self.train, self._scorer, rng)
 
     def _on_host(self, users: Tensor, positives: Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Users, positives and positions; rules do not read positions, and looking them up takes long.
+
+        Positives are checked in the first batch of an epoch, which shows when they are numbered in another way.
+        """
         which, items = (part.cpu().numpy().astype(np.int32) for part in (users, positives))
+        if self.step and isinstance(self._sampler, RuleSampler) and not self._sampler.holds_out:
+            return which, items, NOBODY
         positions = lookup.positions(self.train.indptr, self.train.indices, which, items)
         if (positions < 0).any():
             wrong = int(np.flatnonzero(positions < 0)[0])
@@ -173,7 +187,7 @@ class Sampler:
         assert self._sampler is not None
         self._negatives.store()
         nobody = torch.zeros(0, dtype=torch.int64, device=self._device)
-        with torch.autocast(self._device.type, enabled=False):
+        with in_full_precision(self._device.type):
             self._scorer.see(EmbeddingScores(user_vectors, item_vectors, nobody, cosine=self.cosine))
             self._sampler.end_epoch(self.epoch, self._scorer)
         self.epoch, self.step = self.epoch + 1, 0
@@ -208,6 +222,11 @@ class Sampler:
         saved = state["sampler"]
         self._saved = None if saved is None else {key: value.cpu().numpy() for key, value in saved.items()}
         self._sampler = None  # bound again at the next call
+
+
+def in_full_precision(kind: str) -> AbstractContextManager[Any]:
+    """Without autocast, where it is on: to leave it takes longer than to ask."""
+    return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
 
 
 def draws_itself(device: torch.device) -> bool:

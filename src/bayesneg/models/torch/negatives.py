@@ -84,11 +84,10 @@ class BatchNegatives:
         self._compiled: ChoiceOnHost | None = None
         self._log_q: Tensor | None = None  # (n_items,)
 
-    @torch.no_grad()
     def of(
         self, sampler: NegativeSampler, batch: Batch, users: Tensor, positives: Tensor, scores: BatchScorer
     ) -> Negatives:
-        """Sample for a batch.
+        """Sample for a batch, in a context without gradients.
 
         Args:
             sampler: The prepared sampler.

@@ -63,7 +63,8 @@ class WeightedSteps:
     def _step(self, sampler: NegativeSampler, batch: Batch) -> None:
         users, positives = (on_device(part, torch.int64, self.device) for part in (batch.users, batch.positives))
         scores = self.trainable.forward(users)
-        negatives = self.negatives.of(sampler, batch, users, positives, scores)
+        with torch.no_grad():
+            negatives = self.negatives.of(sampler, batch, users, positives, scores)
         more: dict[str, Any] = {} if self.thresholds is None else {"threshold": self.thresholds[users]}
         given, values = self.trainable.learn(scores, positives, negatives, self.loss, **more)
         self.sums.add(users, negatives, given, values)
