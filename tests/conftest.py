@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -32,6 +35,25 @@ def real_data() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("BAYESNEG_DATA names no folder of real datasets")
     return Path(folder)
+
+
+@pytest.fixture
+def nothing_waits() -> Callable[[], AbstractContextManager[None]]:
+    """A context in which an operation that waits for the GPU is an error."""
+    import torch
+
+    @contextmanager
+    def watched() -> Iterator[None]:
+        torch.cuda.synchronize()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Synchronization debug mode is a prototype")
+            torch.cuda.set_sync_debug_mode("error")
+        try:
+            yield
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+
+    return watched
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -315,13 +315,10 @@ def test_a_loss_refuses_what_it_cannot_learn_from(change, said):
     "name",
     ["rns", "rns, shared", "dns", "bns", "bns, shared", "bns, learned", "in-batch", "pns", "ahns", "sir, several"],
 )
-def test_nothing_waits_for_the_gpu(name):
+def test_nothing_waits_for_the_gpu(name, nothing_waits):
     sampler = bnt.Sampler(SAMPLERS[name], TRAIN)
     U, V = torch.randn(80, 8, device="cuda"), torch.randn(60, 8, device="cuda")
     users, items = (torch.from_numpy(part[:64].astype(np.int64)).cuda() for part in (TRAIN.users, TRAIN.indices))
     sampler(users, items, U, V)  # binds, compiles
-    torch.cuda.set_sync_debug_mode("error")
-    try:
+    with nothing_waits():
         sampler(users, items, U, V)
-    finally:
-        torch.cuda.set_sync_debug_mode("default")

@@ -8,6 +8,7 @@ a sampler with a state.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -91,8 +92,6 @@ class Sampler:
 
     # ------------------------------------------------------------------------------------------------------- sampling
 
-    @torch.compiler.disable
-    @torch.no_grad()
     def __call__(
         self, users: Tensor, positives: Tensor, user_vectors: LayerTables, item_vectors: LayerTables
     ) -> Negatives:
@@ -110,8 +109,19 @@ class Sampler:
             device of the embeddings and without gradients. An item of weight 0 does not count; −1 is no item.
             Synthetic negatives are vectors (B, K, d) with gradients.
         """
+        if torch.compiler.is_compiling():
+            return self._outside_the_graph(users, positives, user_vectors, item_vectors)
+        return self._checked(users, positives, user_vectors, item_vectors)
+
+    @torch.compiler.disable
+    def _outside_the_graph(self, *given: Any) -> Negatives:
+        return self._checked(*given)
+
+    def _checked(
+        self, users: Tensor, positives: Tensor, user_vectors: LayerTables, item_vectors: LayerTables
+    ) -> Negatives:
         n_users, n_items = self.train.n_users, self.train.n_items
-        layers = self._checked(user_vectors, item_vectors)
+        layers = self._layers(user_vectors, item_vectors)
         same_device(users=users, positives=positives, user_vectors=layers.users[0])
         check_numbers("users", users, 0, n_users)
         check_numbers("positives", positives, 0, n_items)
@@ -121,10 +131,10 @@ class Sampler:
             raise InputError("users and positives are empty; skip a batch without examples")
         if self._sampler is None or self._device != users.device:
             self._bind(users.device)
-        with torch.autocast(users.device.type, enabled=False):
+        with torch.no_grad(), in_full_precision(users.device.type):
             return self._sample(users.long(), positives.long(), layers)
 
-    def _checked(self, user_vectors: LayerTables, item_vectors: LayerTables) -> Layers:
+    def _layers(self, user_vectors: LayerTables, item_vectors: LayerTables) -> Layers:
         """The embeddings of every layer; those of a model without layers are one."""
         layers = Layers(*(list(v) if isinstance(v, list | tuple) else [v] for v in (user_vectors, item_vectors)))
         if len(layers.users) != len(layers.items) or not layers.users:
@@ -162,7 +172,13 @@ class Sampler:
         return Batch(*parts, self.epoch, self.train, self._scorer, rng)
 
     def _on_host(self, users: Tensor, positives: Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Users, positives and positions; rules do not read positions, and looking them up takes long.
+
+        Positives are checked in the first batch of an epoch, which shows when they are numbered in another way.
+        """
         which, items = (part.cpu().numpy().astype(np.int32) for part in (users, positives))
+        if self.step and isinstance(self._sampler, RuleSampler) and not self._sampler.holds_out:
+            return which, items, NOBODY
         positions = lookup.positions(self.train.indptr, self.train.indices, which, items)
         if (positions < 0).any():
             wrong = int(np.flatnonzero(positions < 0)[0])
@@ -182,13 +198,13 @@ class Sampler:
             user_vectors: The embeddings (n_users, d) of all users, or a list of those of every layer.
             item_vectors: The embeddings (n_items, d) of all items, or a list as long.
         """
-        vectors = pooled(self._checked(user_vectors, item_vectors))
+        vectors = pooled(self._layers(user_vectors, item_vectors))
         if self._sampler is None or self._device != vectors[0].device:
             self._bind(vectors[0].device)
         assert self._sampler is not None
         self._negatives.store()
         nobody = torch.zeros(0, dtype=torch.int64, device=self._device)
-        with torch.autocast(self._device.type, enabled=False):
+        with in_full_precision(self._device.type):
             self._scorer.see(EmbeddingScores(*vectors, nobody, cosine=self.cosine))
             self._sampler.end_epoch(self.epoch, self._scorer)
         self.epoch, self.step = self.epoch + 1, 0
@@ -223,6 +239,11 @@ class Sampler:
         saved = state["sampler"]
         self._saved = None if saved is None else {key: value.cpu().numpy() for key, value in saved.items()}
         self._sampler = None  # bound again at the next call
+
+
+def in_full_precision(kind: str) -> AbstractContextManager[Any]:
+    """Without autocast, where it is on: to leave it takes longer than to ask."""
+    return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
 
 
 def draws_itself(device: torch.device) -> bool:

@@ -57,7 +57,7 @@ class TensorScorer:
         self, batch: Batch, ranks: np.ndarray, *, moved: float, pool: int, over_all: bool
     ) -> Tensor | None:
         """As declared by :class:`~bayesneg.interfaces.RefreshesOnDevice`."""
-        if self.scores.which.device.type == "cpu":
+        if len(batch.users) and self.scores.which.device.type == "cpu":  # compiled code refreshes
             return None
         users, items = self.scores.users, self.scores.items
         if self._summaries is None:

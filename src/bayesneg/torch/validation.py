@@ -37,7 +37,10 @@ def check_numbers(name: str, numbers: Tensor, least: int, n: int) -> None:
         raise InputError(
             f"{name} must be a tensor (B,) of whole numbers, got {numbers.dtype} of shape {tuple(numbers.shape)}"
         )
-    if readable(numbers) and len(numbers) and (int(numbers.min()) < least or int(numbers.max()) >= n):
+    if not readable(numbers) or numbers.numel() == 0:
+        return
+    lowest, highest = torch.aminmax(numbers)
+    if lowest.item() < least or highest.item() >= n:
         wrong = int(numbers[(numbers < least) | (numbers >= n)][0])
         raise InputError(f"{name} must be dense numbers from {least} to {n - 1}, got {wrong}")
 

@@ -1,4 +1,4 @@
-"""Scores of K items for each of B examples, so that (B, K, d) embeddings are never held at once."""
+"""Scores of K items for each of B examples; (B, K, d) embeddings are never held at once, but for a few megabytes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from torch import Tensor
 from bayesneg.kernels.reference.formulas import SHORTEST
 
 NUMBERS = 1 << 24  # of gathered embeddings held at once
+FEW_NUMBERS = 1 << 19  # that autograd may keep: less work than gathering them again
 
 
 class _PairScores(torch.autograd.Function):
@@ -45,6 +46,9 @@ def pair_scores(users: Tensor, table: Tensor, items: Tensor) -> Tensor:
     Returns:
         The scores (B, K).
     """
+    if items.numel() * users.shape[1] <= FEW_NUMBERS:
+        vectors = table.index_select(0, items.reshape(-1)).view(*items.shape, -1)
+        return (users[:, None, :] * vectors.to(users.dtype)).sum(dim=2)
     found: Tensor = _PairScores.apply(users, table, items)  # type: ignore[no-untyped-call]
     return found
 

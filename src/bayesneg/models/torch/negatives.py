@@ -86,7 +86,6 @@ class BatchNegatives:
         self._compiled: ChoiceOnHost | None = None
         self._log_q: Tensor | None = None  # (n_items,)
 
-    @torch.no_grad()
     def of(
         self,
         sampler: NegativeSampler,
@@ -96,7 +95,7 @@ class BatchNegatives:
         scores: BatchScorer,
         pool: SharedPool | None = None,
     ) -> Negatives:
-        """Sample for a batch.
+        """Sample for a batch, in a context without gradients.
 
         Args:
             sampler: The prepared sampler.

@@ -78,7 +78,8 @@ class WeightedSteps:
     ) -> None:
         layered = isinstance(sampler, RuleSampler) and sampler.makes_vectors
         scores = self.trainable.forward(users, layered=layered)
-        negatives = self.negatives.of(sampler, batch, users, positives, scores, pool)
+        with torch.no_grad():
+            negatives = self.negatives.of(sampler, batch, users, positives, scores, pool)
         more: dict[str, Any] = {} if self.thresholds is None else {"threshold": self.thresholds[users]}
         given, values = self.trainable.learn(scores, positives, negatives, self.loss, **more)
         self.sums.add(users, negatives, given, values)

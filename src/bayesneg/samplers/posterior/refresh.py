@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
+from typing import cast
 
 import numpy as np
 
@@ -47,6 +49,12 @@ class Refresh:
             whole("pool", self.pool)
 
 
+@cache
+def refreshes_on_device(kind: type) -> bool:
+    """Whether scorers of this class are :class:`~bayesneg.interfaces.RefreshesOnDevice`; to ask takes long."""
+    return issubclass(kind, RefreshesOnDevice)
+
+
 class Summaries:
     """The summaries of all users, 4·(K + d + 1) bytes each with K ≤ 32 knots and d-dimensional embeddings."""
 
@@ -67,8 +75,8 @@ class Summaries:
         """The rule, after refreshing the summaries of the batch's users; the model must have embeddings."""
         from bayesneg.kernels.numba import summaries
 
-        if isinstance(batch.scorer, RefreshesOnDevice):
-            knots = batch.scorer.refreshed_knots(
+        if refreshes_on_device(type(batch.scorer)):
+            knots = cast(RefreshesOnDevice, batch.scorer).refreshed_knots(
                 batch, self.ranks, moved=self.moved, pool=self.size, over_all=over.with_observed
             )
             if knots is not None:
