@@ -36,7 +36,7 @@ class GradientShare:
         >>> import bayesneg as bn, bayesneg.torch as bnt
         >>> split = bn.split(bn.synthetic(50, 40, seed=0), test=0.2, seed=0)
         >>> U, V = torch.ones(50, 8), torch.ones(40, 8)
-        >>> users, positives = (torch.from_numpy(part[:64]).long() for part in (split.train.users, split.train.indices))
+        >>> users, positives = (torch.tensor(part[:64]).long() for part in (split.train.users, split.train.indices))
         >>> negatives = bnt.Sampler(bn.RNS(negatives=30, shared=True), split.train)(users, positives, U, V)
         >>> meter = bnt.GradientShare(split.test, "softmax")
         >>> meter.add(users, positives, U, V, negatives)

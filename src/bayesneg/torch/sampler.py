@@ -51,7 +51,7 @@ class Sampler:
         >>> train = bn.synthetic(50, 40, seed=0)
         >>> sampler = bnt.Sampler(bn.BNS(candidates=5), train, seed=0)
         >>> U, V = torch.randn(50, 8), torch.randn(40, 8)
-        >>> users, positives = torch.tensor([0, 1]), torch.from_numpy(train.indices[train.indptr[:2]]).long()
+        >>> users, positives = torch.tensor([0, 1]), torch.tensor(train.indices[train.indptr[:2]]).long()
         >>> sampler(users, positives, U, V).items.shape
         torch.Size([2, 1])
     """
