@@ -63,19 +63,19 @@ def test_losses_are_compared_side_by_side_and_resumed(bayesneg, ratings):
 
 def test_runs_that_differ_in_their_loss_alone_are_two_rows_of_a_report(bayesneg, ratings):
     for loss in ("bpr", "logistic"):
-        assert (
-            bayesneg("train", ratings, "--sampler", "rns", "--loss", loss, "--epochs", 1, "--out", loss, "-q").code == 0
-        )
+        assert bayesneg("train", ratings, *SEVERAL, "--loss", loss, "--epochs", 1, "--out", loss, "-q").code == 0
     assert bayesneg("report", "bpr", "logistic").code == 0
     page = (ratings.parent / "report.html").read_text()
-    assert "RNS · BPR" in page
-    assert "RNS · Logistic" in page
+    assert "RNS (negatives=3) · BPR" in page
+    assert "RNS (negatives=3) · Logistic" in page
 
 
 def test_one_loss_for_all_is_said_once(bayesneg, ratings):
-    done = bayesneg("compare", ratings, "--samplers", "rns,dns", "--loss", "logistic", "--seeds", 1, "--epochs", 1)
+    samplers = "rns:negatives=3,rns:negatives=4"
+    done = bayesneg("compare", ratings, "--samplers", samplers, "--loss", "logistic", "--seeds", 1, "--epochs", 1)
     assert "loss Logistic" in done.err
-    assert "RNS + " not in done.err
+    assert "RNS (negatives=3)" in done.err
+    assert "RNS (negatives=3) + " not in done.err
 
 
 def test_an_audit_measures_the_gradient_of_each_loss(bayesneg, ratings):
