@@ -26,7 +26,7 @@ test: $(VENV)/.installed-dev
 	$(BIN)/pytest -n 2 --dist worksteal
 
 test-integrations: $(VENV_INTEGRATIONS)/.installed
-	$(VENV_INTEGRATIONS)/bin/python -c 'import datasets, pykeen, sentence_transformers, torch_geometric'
+	$(VENV_INTEGRATIONS)/bin/python -c 'import datasets, pykeen, pytorch_lightning, sentence_transformers, torch_geometric'
 	$(VENV_INTEGRATIONS)/bin/pytest tests/integrations
 
 coverage: $(VENV)/.installed-dev

@@ -176,6 +176,7 @@ class _Training:
         self.sampler.end_epoch(self.epoch, self.learner)
         seconds = time.perf_counter() - started - measuring
         self._check_finite()
+        self._check_learned()
         measured = {} if isinstance(self.model, Baseline) else self.quality.result()
         line: EpochLine = {"epoch": self.epoch, **measured, "seconds": seconds}
         if self.observer is not None:
@@ -210,6 +211,16 @@ class _Training:
 
     def _ndcg(self, part: str, k: int) -> float:
         return ranking.evaluate(self.learner.frozen(), self.split, k=k, part=part, metrics="ndcg").mean[f"ndcg@{k}"]
+
+    def _check_learned(self) -> None:
+        if isinstance(self.model, Baseline) or self.quality.skipped < len(self.split.train):
+            return
+        name = type(self.sampler).__name__
+        raise InputError(
+            f"nothing was learned in epoch {self.epoch}: {name} gave no training pair a negative that counts, since "
+            "all negatives are training items of their users or have weight 0; draw more negatives, or use data in "
+            "which users have unobserved items"
+        )
 
     def _check_finite(self) -> None:
         if not self.learner.is_finite():

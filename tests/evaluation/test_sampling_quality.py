@@ -87,6 +87,21 @@ def test_tnr_and_inf_by_hand():
     assert result["skipped"] == 0
 
 
+def test_of_several_negatives_each_counts_by_its_share_of_the_weights():
+    """Two examples count alike, though one has three times the weight; a negative of weight 0 does not count."""
+    data = Interactions.from_pairs([1, 1, 2, 2], ["a", "b", "a", "c"])
+    quality = SamplingQuality(Split(train=data.select(data.indices == 0), test=data.select(data.indices > 0)))
+    negatives = np.array([[1, 2], [1, 2], [1, 2]])  # user 1 likes item 1, user 2 item 2
+    weights = np.array([[3.0, 1.0], [0.2, 0.6], [0.0, 0.0]])
+    info = np.full((3, 2), 0.5)
+    quality.add(Sampled(np.array([0, 1, 1]), negatives, info, weights, gradient=np.ones((3, 2))))
+    found = quality.result()
+    assert found["tnr"] == pytest.approx((0.25 + 0.25) / 2)
+    assert found["inf"] == pytest.approx(0.5 * (0.25 - 0.75))
+    assert found["skipped"] == 1
+    assert quality.skipped == 1
+
+
 def test_truth_has_more_false_negatives_than_the_held_out_part():
     quality = SamplingQuality(make_split(TRAIN, TEST, TableTruth(LIKES)))
     quality.add(sampled([0, 0, 1, 0], [1, 2, 2, 3], [0.5, 0.25, 0.125, 1.0]))

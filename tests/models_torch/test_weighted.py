@@ -229,3 +229,28 @@ def test_a_recorded_step_learns_like_an_eager_one(name, loss, monkeypatch):
 
 
 NOT_RECORDED = {"oracle", "bns, shared, exact", "bns, shared, refreshed", "bns, shared, empirical"}
+
+
+def test_the_tnr_of_a_uniform_pool_is_that_of_uniform_negatives():
+    everything = bn.RNS(negatives=SPLIT.train.n_items, shared=True)
+    line = trained(everything, "softmax", COSINE, epochs=1).record.epochs[0]
+    assert line["tnr"] == pytest.approx(line["tnr_uniform"], abs=2e-3)  # some examples of each batch are measured
+
+
+@pytest.mark.parametrize("model", [COSINE, bn.MF(dim=4)], ids=["torch", "compiled"])
+def test_a_sampler_without_one_usable_negative_is_refused(model):
+    class Observed(bn.NegativeSampler):
+        gives_weights = True
+
+        def sample(self, batch):
+            return bn.Negatives(batch.positives[:, None].astype(np.int64))
+
+    with pytest.raises(bn.BayesnegError, match="Observed gave no training pair a negative that counts"):
+        trained(Observed(), "softmax", model)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_risk_whose_weight_falls_to_0_is_refused(shared):
+    sampler = bn.BNS(candidates=20, shared=shared, weighting="risk", weight="linear/2/1/0")
+    with pytest.raises(bn.BayesnegError, match="weight must be above 0 with weighting='risk', got 0 in epoch 2"):
+        trained(sampler, "softmax", COSINE)

@@ -122,7 +122,7 @@ def test_samplers_never_see_the_truth(split):
 
         def sample(self, batch):
             assert batch.train.truth is None
-            return np.full(len(batch.users), bn.NO_NEGATIVE)
+            return bn.RNS().sample(batch)
 
     assert split.truth is not None
     fit(split, Curious(), epochs=1)
@@ -136,7 +136,7 @@ def test_shuffle_once_keeps_the_order_and_shuffle_epoch_changes_it(split):
         class Watching(bn.NegativeSampler):
             def sample(self, batch, seen=seen):
                 seen.append((batch.epoch, batch.positions))
-                return np.full(len(batch.users), bn.NO_NEGATIVE)
+                return bn.RNS().sample(batch)
 
         fit(split, Watching(), epochs=2, model=bn.MF(dim=4, shuffle=shuffle, sampling_batch=10**6))
         orders[shuffle] = [positions for _, positions in seen]

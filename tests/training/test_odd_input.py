@@ -73,7 +73,7 @@ def test_a_custom_sampler_gets_as_many_examples_at_once_as_asked_for(split):
     class Watching(bn.NegativeSampler):
         def sample(self, batch):
             sizes.append(len(batch.users))
-            return np.full(len(batch.users), bn.NO_NEGATIVE)
+            return bn.RNS().sample(batch)
 
     fit(split, Watching(), epochs=1, model=bn.MF(dim=2, sampling_batch=100))
     assert max(sizes) == 100

@@ -6,7 +6,8 @@ From "Bayesian Negative Sampling for Recommendation" (Liu and Wang, ICDE 2023), 
 
 A sampled item is a false negative (FN, sgn = −1) if the user is known to like it, and a true negative (TN, sgn = 1)
 otherwise. Labels are the held-out part of the split and, where it is known, the ground truth (``tnr_true``,
-``inf_true``): held-out labels miss items that a user likes but never interacted with.
+``inf_true``): held-out labels miss items that a user likes but never interacted with. Of several weighted negatives
+each counts by its share of the example's weights, so that all examples count alike.
 """
 
 from __future__ import annotations
@@ -65,11 +66,14 @@ class SamplingQuality:
                 if name in sampled.false:
                     tally.add_sums(sampled.all, sampled.false[name])
             return
-        picked = sampled.negatives != NO_NEGATIVE
+        picked, weights = sampled.negatives != NO_NEGATIVE, None
+        if picked.ndim == 2:
+            weights = _shares(picked if sampled.weights is None else np.where(picked, sampled.weights, 0.0))
+            picked = weights > 0
         self._skipped += int((~picked.reshape(len(picked), -1).any(axis=1)).sum())
         users = np.broadcast_to(sampled.users.reshape(-1, *(1,) * (picked.ndim - 1)), picked.shape)[picked]
         items, info = sampled.negatives[picked], sampled.info[picked]
-        weights, gradient = (None if part is None else part[picked] for part in (sampled.weights, sampled.gradient))
+        weights, gradient = (None if part is None else part[picked] for part in (weights, sampled.gradient))
         self._held_out.add(_contains(self._split.held_out, users, items), info, weights, gradient)
         if self._split.truth is not None:
             self._truth.add(self._split.truth.likes(users, items), info, weights, gradient)
@@ -82,6 +86,11 @@ class SamplingQuality:
         if truth is not None and train.n_users * train.n_items <= MOST_PAIRS:
             found["truth"] = _liked_unobserved(train, truth)
         return found
+
+    @property
+    def skipped(self) -> int:
+        """The number of examples of the epoch without a negative that counts."""
+        return self._skipped
 
     def result(self) -> dict[str, float]:
         """TNR and INF of the epoch, the expected TNR of uniform sampling, and the number of skipped examples."""
@@ -115,6 +124,12 @@ class SamplingQuality:
         if train.n_users * train.n_items <= MOST_PAIRS:
             return _expected_tnr(train, _n_liked_unobserved(train, truth))
         return _sampled_tnr(train, truth)
+
+
+def _shares(weights: np.ndarray) -> np.ndarray:
+    """Weights (B, K) divided by their sum, so that an example counts as one; 0 where none is above 0."""
+    total = weights.sum(axis=1, keepdims=True, dtype=np.float64)
+    return weights / np.where(total > 0, total, 1.0)
 
 
 class Tally:

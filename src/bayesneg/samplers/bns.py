@@ -38,7 +38,7 @@ from bayesneg.samplers.candidates import (
 from bayesneg.samplers.pools import check_shared, uniform_pool
 from bayesneg.samplers.posterior.likelihoods import Likelihood, Paper
 from bayesneg.samplers.posterior.refresh import Refresh, Summaries
-from bayesneg.samplers.posterior.sampler import PosteriorSampler, Weighting, check_weighting
+from bayesneg.samplers.posterior.sampler import PosteriorSampler, Weighting, check_weighting, risk_weight
 from bayesneg.samplers.priors.basic import Popularity, PriorLike, probabilities_of
 from bayesneg.samplers.schedules import Schedule, weight_at
 
@@ -208,7 +208,7 @@ class BNS(_CandidateJudge):
         return replace(ready, summaries=Summaries(self.refresh, train.n_users, train.n_items))
 
     def rule(self, batch: Batch) -> Rule | Selection | PoolRule:
-        ramp, weight = self.weighting == "risk", weight_at(self.weight, batch.epoch)
+        ramp, weight = self.weighting == "risk", risk_weight(self.weighting, self.weight, batch.epoch)
         if self.cdf == "pool":
             return WeightsByPoolRank(weight, ramp, self.form(), self.parts().prior.form())
         rule = self._judging_rule(batch)

@@ -21,7 +21,7 @@ from bayesneg.kernels.reference.plans import PoolPlan, log_inclusion
 from bayesneg.kernels.reference.pools import EqualWeights, PoolRule, SharedPool, WeightsByPoolRank
 from bayesneg.samplers.candidates import no_numbers, prepared
 from bayesneg.samplers.posterior.likelihoods import Likelihood, Paper
-from bayesneg.samplers.posterior.sampler import PosteriorSampler, Weighting, check_weighting
+from bayesneg.samplers.posterior.sampler import PosteriorSampler, Weighting, check_weighting, risk_weight
 from bayesneg.samplers.priors.basic import Popularity, PriorLike
 from bayesneg.samplers.schedules import Schedule, weight_at
 
@@ -70,7 +70,7 @@ class InBatch(PosteriorSampler):
     def rule(self, batch: Batch) -> PoolRule:
         if self.weighting == "none":
             return EqualWeights()
-        weight = weight_at(self.weight, batch.epoch)
+        weight = risk_weight(self.weighting, self.weight, batch.epoch)
         return WeightsByPoolRank(weight, self.weighting == "risk", self.form(), self.parts().prior.form())
 
     def _judging_rule(self, batch: Batch) -> LeastRisk:

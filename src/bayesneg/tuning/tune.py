@@ -26,6 +26,8 @@ from bayesneg.experiments.contenders import (
 from bayesneg.experiments.datasets import blind
 from bayesneg.interfaces import BPR_LOSS, Model, NegativeSampler
 from bayesneg.models.baseline import Baseline
+from bayesneg.models.mf import MF
+from bayesneg.models.mf_several import check_one_by_one
 from bayesneg.progress import bars
 from bayesneg.runs.folder import write_json
 from bayesneg.runs.record import describe, settings_text
@@ -107,6 +109,9 @@ def tune(
     hidden = blind(split)
     built = _one_model(model)
     plain, combinations = _with_plain(_specs(samplers, split), _losses(loss))
+    if isinstance(built, MF):
+        for each in combinations:
+            check_one_by_one(each.sampler.build(hidden))
     families = {each.label: family(each, hidden) for each in combinations}
     _check_trials(trials, families)
     rivals = _rivals(baselines, hidden, seed)  # before the search: an error in them should not come after it

@@ -163,6 +163,7 @@ class SampledSums:
     def add(self, users: Tensor, negatives: Negatives, given: Scores, values: LossValues) -> None:
         """Add some examples of a batch."""
         weights = given.weights[:MEASURED]
+        weights = weights / weights.sum(dim=1, keepdim=True).clamp(min=1e-30)  # an example counts as one
         there = counted(given.weights) > 0
         self.counts += torch.stack([there[:MEASURED].sum(), (~there).sum()])
         info = weights * torch.sigmoid(given.negatives[:MEASURED] - given.positive[:MEASURED, None])

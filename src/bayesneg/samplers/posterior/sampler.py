@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from bayesneg.checks import number, one_of
+from bayesneg.checks import one_of
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, Prior, RuleSampler, Scorer
@@ -99,12 +99,22 @@ class PosteriorSampler(RuleSampler):
         return self.parts().prior.uses_test_labels
 
 
+def risk_weight(weighting: str, weight: float | str | Schedule, epoch: int) -> float:
+    """λ at an epoch; the ramp of the sampling risk divides by it."""
+    value = weight_at(weight, epoch)
+    if weighting == "risk" and not value > 0:
+        raise InputError(
+            f"weight must be above 0 with weighting='risk', got {value:g} in epoch {epoch}; give a schedule that stays "
+            "above 0, such as linear/10/0.1/2, or weighting='posterior'"
+        )
+    return value
+
+
 def check_weighting(sampler: PosteriorSampler, weighting: str, weight: float | str | Schedule) -> None:
     """``weighting`` is a known name, and goes with the prior and with λ."""
     one_of("weighting", weighting, WEIGHTINGS)
     object.__setattr__(sampler, "weight", as_schedule(weight))
-    if weighting == "risk":
-        number("weight", weight_at(as_schedule(weight), 1), above=0)
+    risk_weight(weighting, as_schedule(weight), 1)
     if weighting != "oracle":
         return
     prior = sampler.parts().prior
