@@ -33,7 +33,7 @@ coverage: $(VENV)/.installed-dev
 	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
 
 MEASURED := $(addprefix speed.bench_,epoch peers cdf scaling threads ceilings evaluation reading million lightgcn) \
-  $(addprefix speed.losses.bench_,losses pools) $(addprefix quality.,score_cdf over_time likelihoods)
+  $(addprefix speed.losses.bench_,losses pools drop_in) $(addprefix quality.,score_cdf over_time likelihoods)
 
 bench: $(VENV)/.installed-dev $(VENV)/.installed-bench
 	for module in $(MEASURED); do $(BIN)/python -m benchmarks.$$module || exit 1; done

@@ -9,7 +9,8 @@ import numpy as np
 
 from benchmarks.machine import BENCHMARKS, read_result
 from benchmarks.pages.publish import DOCS, keep, keep_pictures
-from benchmarks.pages.speed import lightgcn, plots
+from benchmarks.pages.speed import lightgcn, plots, weighted
+from benchmarks.pages.speed.weighted import against
 from benchmarks.pages.text import MADE, folded, milliseconds, signed, table, versions_of
 from benchmarks.pages.text import page as joined
 
@@ -55,8 +56,8 @@ def refreshed(result: Result) -> list[str]:
             [
                 NAMES[world],
                 *(milliseconds(seconds[label]) if label in seconds else "" for label in COST),
-                _against(ratios["mean, BNS refreshed / DNS"], goal_dns),
-                _against(ratios["mean, BNS refreshed / RNS"], goal_rns),
+                against(ratios["mean, BNS refreshed / DNS"], goal_dns),
+                against(ratios["mean, BNS refreshed / RNS"], goal_rns),
                 f"{100 * sum(agreement) / len(agreement):.1f}%",
                 f"{100 * min(agreement):.1f}%",
             ]
@@ -117,7 +118,7 @@ def refreshed_quality(result: Result) -> list[str]:
 def peers(result: Result) -> list[str]:
     rows = [
         [NAMES[data], *(milliseconds(found["seconds_per_epoch"][label]) for label in ("RNS", "implicit", "Cornac")),
-         *(_against(found["ratios"][f"RNS / {peer}"], 1.0) for peer in ("implicit", "Cornac"))]
+         *(against(found["ratios"][f"RNS / {peer}"], 1.0) for peer in ("implicit", "Cornac"))]
         for data, found in result.items() if data in NAMES
     ]  # fmt: skip
     versions = ", ".join(f"{name} {version}" for name, version in result["peers"].items())
@@ -242,44 +243,6 @@ def threads(result: Result) -> list[str]:
     ]
 
 
-def losses(result: Result) -> list[str]:
-    rows = [
-        [label, milliseconds(seconds), f"{result['ratios'][label]:.1f}"]
-        for label, seconds in result["seconds_per_epoch"].items()
-    ]
-    return [
-        "## Several negatives and other losses",
-        f"One epoch of `MF` on MovieLens-100K ({result['examples']:,} training pairs): loss, score if not the inner product, "
-        "sampler, negatives per pair. Ratios are to BPR with one uniform negative.",
-        table(["epoch", "ms", "ratio"], rows),
-    ]
-
-
-def pools(result: Result) -> list[str]:
-    per_step, ratios, prior = result["milliseconds_per_step"], result["ratios"], result["learned_prior"]
-    rows = [
-        [label, milliseconds(spent / 1e3), f"{result['seconds_per_epoch'][label]:.1f}",
-         _against(ratios[label], None if label == "none" else 1.5)]
-        for label, spent in per_step.items()
-    ]  # fmt: skip
-    on_gpu = result["device"] == "cuda"
-    where = result["gpu"] if on_gpu else f"{result['threads']} threads"
-    goal = 1 if on_gpu else 20
-    peak = f"{result['host_peak_mib']:,.0f} MiB at the peak, everything included"
-    if on_gpu:
-        peak = f"{max(result['gpu_peak_mib'].values()):,.0f} MiB of GPU memory at the peak"
-    return [
-        f"## A shared pool and the posterior, {where}",
-        f"A step of `TorchMF` with `Softmax(temperature=0.08, negative_weight=1.22)` over {result['pool']:,} shared "
-        f"negatives: batch {result['batch']:,}, d = {result['dim']}, cosine scores, {result['data']}. The goals: posterior "
-        f"weights at most 1.5 times none, an epoch of {result['steps_per_epoch']} steps in {goal} s. {peak}. A matrix of "
-        f"batch × pool takes 16 MiB. The likeliest items of the learned prior, {prior['items_per_user']:.0f} per user, "
-        f"take {prior['rows_mib']:.0f} MiB and {prior['rows_seconds']:.0f} s once per fit, which takes "
-        f"{prior['fit_seconds']:.0f} s.",
-        table(["weights", "ms per step", "s per epoch", "ratio"], rows),
-    ]
-
-
 def ceilings(result: Result) -> list[str]:
     units = {"vectors": "vectors in random order", "numbers": "numbers in a row", "products": "multiply-adds"}
     parts = [
@@ -316,17 +279,13 @@ SECTIONS: Final[dict[str, Callable[[Result], list[str]]]] = {
     "speed/bench_evaluation": evaluation,
     "speed/bench_reading": reading,
     "speed/bench_threads": threads,
-    "speed/bench_losses": losses,
-    "speed/bench_pools_cpu": pools,
-    "speed/bench_pools_cuda": pools,
+    "speed/bench_losses": weighted.losses,
+    "speed/bench_pools_cpu": weighted.pools,
+    "speed/bench_pools_cuda": weighted.pools,
+    "speed/bench_drop_in_cpu": weighted.drop_in,
+    "speed/bench_drop_in_cuda": weighted.drop_in,
     "speed/bench_ceilings": ceilings,
 }
-
-
-def _against(ratio: float, goal: float | None) -> str:
-    if goal is None:
-        return f"{ratio:.2f}"
-    return f"{ratio:.2f} (goal {goal:g}: {'reached' if ratio <= goal else '**not reached**'})"
 
 
 def _over(ratio: float, goal: float) -> str:
