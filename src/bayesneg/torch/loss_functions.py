@@ -16,7 +16,7 @@ from bayesneg.errors import InputError
 from bayesneg.interfaces import Negatives
 from bayesneg.interfaces.loss import BuiltInLoss
 from bayesneg.kernels.reference.losses import LossForm, Scores
-from bayesneg.kernels.torch.losses import evaluate
+from bayesneg.kernels.torch.losses import effective_weights, evaluate
 from bayesneg.kernels.torch.pair_scores import scores_of
 from bayesneg.losses import BPR, CCL, DCL, HCL, PSL, Logistic, Softmax, SoftmaxAtK
 from bayesneg.torch.validation import check_loss_input
@@ -58,8 +58,9 @@ def _loss(
         x_positive, x = scores_of(
             users.to(kind), positives.to(kind), items, which, negatives.vectors, cosine=similarity == "cosine"
         )
-        weights = (negatives.items >= 0).expand_as(x) if negatives.weights is None else negatives.weights
-        rest = (weights.to(kind), negatives.log_q, threshold)
+        weights = effective_weights(negatives.items, negatives.weights, len(users)).to(kind)
+        log_q = None if negatives.log_q is None else negatives.log_q.masked_fill(negatives.items < 0, 0)
+        rest = (weights, log_q, threshold)
         values: Tensor = _FromScores.apply(x_positive, x, loss.form(), rest)  # type: ignore[no-untyped-call]
     if reduction == "none":
         return values

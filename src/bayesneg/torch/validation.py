@@ -84,8 +84,12 @@ def check_loss_input(users: Tensor, positives: Tensor, items: Tensor | None, neg
 
 def _check_values(negatives: Negatives, n_items: int) -> None:
     items, weights = negatives.items, negatives.weights
-    if n_items and items.numel() and int(items.max()) >= n_items:
-        raise InputError(f"negatives.items must be item numbers from 0 to {n_items - 1}, got {int(items.max())}")
+    wrong = (items < -1) | (items >= n_items) if n_items else items < -1
+    if bool(wrong.any()):
+        raise InputError(
+            f"negatives.items must be item numbers from 0 to {n_items - 1}, or -1 for no item, got "
+            f"{int(items[wrong][0])}"
+        )
     if weights is not None and not bool((torch.isfinite(weights) & (weights >= 0)).all()):
         raise InputError("negatives.weights must be finite and at least 0; a weight of 0 leaves a negative out")
 
