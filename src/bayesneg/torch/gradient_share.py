@@ -17,7 +17,16 @@ from bayesneg.kernels.torch.losses import effective_weights
 from bayesneg.models.torch.batch_scores import EmbeddingScores
 from bayesneg.models.torch.trainable import evaluate_loss
 from bayesneg.models.torch.weighted import MEASURED, SampledSums
-from bayesneg.torch.validation import check_numbers, check_table, same_device, training_data
+from bayesneg.torch.validation import (
+    check_kind,
+    check_lengths,
+    check_negatives,
+    check_numbers,
+    check_table,
+    parts_of,
+    same_device,
+    training_data,
+)
 
 NAME = "held_out"
 
@@ -66,12 +75,15 @@ class GradientShare:
         """
         check_table("user_vectors", user_vectors, self.labels.n_users)
         check_table("item_vectors", item_vectors, self.labels.n_items)
+        check_kind(negatives)
         same_device(
             users=users, positives=positives, user_vectors=user_vectors, item_vectors=item_vectors,
-            negatives=negatives.items,
+            **parts_of(negatives),
         )  # fmt: skip
         check_numbers("users", users, 0, self.labels.n_users)
         check_numbers("positives", positives, 0, self.labels.n_items)
+        check_lengths(users, positives)
+        check_negatives(negatives, len(users), user_vectors.shape[1], self.labels.n_items)
         if self._sums is None:
             self._sums = SampledSums({NAME: self.labels}, users.device)
         if self._sums.sums.device != users.device:

@@ -52,7 +52,7 @@ def _loss(
 ) -> Tensor:
     one_of("similarity", similarity, ("inner", "cosine"))
     one_of("reduction", reduction, ("mean", "sum", "none"))
-    check_loss_input(users, positives, items, negatives)
+    check_loss_input(users, positives, items, negatives, threshold)
     which, kind = negatives.items.clamp(min=0), torch.promote_types(users.dtype, torch.float32)
     with torch.autocast(users.device.type, enabled=False):  # a temperature magnifies the rounding of scores
         x_positive, x = scores_of(
@@ -158,8 +158,8 @@ def softmax_at_k(
     Returns:
         The loss, a scalar or (B,).
     """
-    if threshold.shape != users.shape[:1]:
-        raise InputError(f"threshold must have one number per example, {len(users)}, got {tuple(threshold.shape)}")
+    if threshold is None:
+        raise InputError("threshold must be a tensor (B,), the K-th highest score of each example's user, got None")
     loss = SoftmaxAtK(temperature, weight_temperature=weight_temperature)
     return _loss(loss, users, positives, items, negatives, similarity, reduction, threshold)
 

@@ -29,7 +29,7 @@ from bayesneg.samplers.registry import as_sampler
 from bayesneg.seeding import seed_from, stream
 from bayesneg.torch.device_draws import DeviceDraws
 from bayesneg.torch.tensor_scorer import TensorScorer
-from bayesneg.torch.validation import check_numbers, check_table, same_device, training_data
+from bayesneg.torch.validation import check_lengths, check_numbers, check_table, same_device, training_data
 
 LayerTables = Tensor | Sequence[Tensor]
 EXACT_ON_GPU = 1 << 18  # items up to which cdf="auto" of BNS is exact on a GPU; on a CPU summaries are faster
@@ -126,10 +126,7 @@ class Sampler:
         same_device(users=users, positives=positives, user_vectors=layers.users[0])
         check_numbers("users", users, 0, n_users)
         check_numbers("positives", positives, 0, n_items)
-        if users.shape != positives.shape:
-            raise InputError(f"users and positives must be of one length, got {len(users)} and {len(positives)}")
-        if len(users) == 0:
-            raise InputError("users and positives are empty; skip a batch without examples")
+        check_lengths(users, positives)
         if self._sampler is None or self._device != users.device:
             self._bind(users.device)
         with torch.no_grad(), in_full_precision(users.device.type):
