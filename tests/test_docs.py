@@ -111,6 +111,22 @@ def test_what_a_page_refers_to_is_there(page):
     assert [name for name in tests if f"def {name}(" not in known] == []
 
 
+def test_what_a_docstring_refers_to_is_there():
+    source = "\n".join(path.read_text(encoding="utf-8") for path in (HOME / "src").rglob("*.py"))
+    defined = set(re.findall(r"^ *(?:class|def) (\w+)", source, flags=re.MULTILINE))
+    named = {name.split(".")[-1] for name in re.findall(r":(?:func|class|meth):`~?([\w.]+)`", source)}
+    assert named - defined == set()
+
+
+def test_the_page_on_torch_loops_has_a_row_for_every_sampler():
+    from bayesneg.samplers.registry import samplers
+
+    page = (HOME / "docs" / "torch.md").read_text(encoding="utf-8")
+    rows = "".join(line for line in page.splitlines() if line.startswith("| `bn."))
+    missing = {each.kind.__name__ for each in samplers().values()} - set(re.findall(r"\b([A-Z]\w+)\(", rows))
+    assert not missing
+
+
 def test_the_version_is_the_same_everywhere():
     import bayesneg as bn
 

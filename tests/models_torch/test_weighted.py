@@ -191,6 +191,16 @@ def test_the_loss_is_recorded_and_a_run_is_resumed_with_the_same_one(tmp_path):
     assert resumed.record.spec["loss"]["temperature"] == 0.3
 
 
+def test_the_thresholds_of_softmax_at_k_are_part_of_a_checkpoint(tmp_path):
+    """They are computed every third epoch: the second and the third one read those of the first."""
+    loss, more = bn.losses.SoftmaxAtK(k=10, refresh=3), {"checkpoint_every": 1, "select": "last"}
+    whole = trained(bn.RNS(negatives=5), loss, COSINE, epochs=4, **more)
+    trained(bn.RNS(negatives=5), loss, COSINE, epochs=2, out=tmp_path / "run", **more)
+    resumed = trained(bn.RNS(negatives=5), loss, COSINE, epochs=4, out=tmp_path / "run", resume=True, **more)
+    for one, two in zip(whole.scorer.embeddings(), resumed.scorer.embeddings(), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
 def test_in_batch_negatives_are_the_positives_of_other_examples():
     train = SPLIT.train
     sampler = bn.samplers.InBatch().prepare(train, rng=np.random.default_rng(0))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bayesneg.errors import InputError
 from bayesneg.interfaces import NO_NEGATIVE, Batch, Loss, Negatives, NegativeSampler
 from bayesneg.kernels.reference.losses import LossValues, Scores
 
+NUMBERS = "fiub"  # kinds of NumPy types
+
 
 def validate_negatives(negatives: np.ndarray, batch: Batch) -> np.ndarray:
     """The negatives (B,), or an error unless each is in the catalogue and unobserved by its user."""
-    items = np.asarray(negatives)  # a torch tensor on the CPU is taken as well
+    items = as_array("the answer of sample", negatives)
     if items.shape != batch.users.shape or not np.issubdtype(items.dtype, np.integer):
         raise InputError(
             f"sample must return {len(batch.users)} item numbers, one for each pair of the batch, "
@@ -27,6 +31,16 @@ def validate_negatives(negatives: np.ndarray, batch: Batch) -> np.ndarray:
             "a negative must be an unobserved item"
         )
     return items
+
+
+def as_array(name: str, values: Any) -> np.ndarray:
+    """Values as an array; lists, and tensors in host memory, are taken as well."""
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:  # rows of several lengths, a GPU, a gradient
+        raise InputError(
+            f"{name} must be an array, or lists of one length, in host memory, got {type(values).__name__}: {error}"
+        ) from error
 
 
 def single(answer: np.ndarray | Negatives, sampler: NegativeSampler) -> np.ndarray:
@@ -52,25 +66,36 @@ def validate_weighted(answer: np.ndarray | Negatives, batch: Batch) -> Negatives
     if not isinstance(answer, Negatives):
         items = validate_negatives(answer, batch)[:, None]
         return Negatives(items, (items >= 0).astype(np.float32))
-    items, n, n_items = np.asarray(answer.items), len(batch.users), batch.train.n_items
+    items, n, n_items = as_array("Negatives.items", answer.items), len(batch.users), batch.train.n_items
     if not np.issubdtype(items.dtype, np.integer) or not (items.ndim == 1 or (items.ndim == 2 and len(items) == n)):
         raise InputError(
             f"Negatives.items must be item numbers of shape ({n}, K), or (N,) for a shared pool, got {items.dtype} of "
             f"shape {items.shape}"
         )
-    least = 0 if answer.is_shared else NO_NEGATIVE
+    if items.shape[-1] == 0:
+        raise InputError(
+            f"Negatives.items must have at least one negative, got the shape {items.shape}; return -1 for a pair "
+            "without one"
+        )
+    least = 0 if items.ndim == 1 else NO_NEGATIVE
     if ((items < least) | (items >= n_items)).any():
         wrong = items[(items < least) | (items >= n_items)].flat[0]
         raise InputError(f"Negatives.items must be item numbers from 0 to {n_items - 1}, got {wrong}")
     shape = (n, items.shape[-1])
-    weights = np.ones(shape, dtype=np.float32) if answer.weights is None else np.asarray(answer.weights)
+    given = np.ones(shape, dtype=np.float32) if answer.weights is None else answer.weights
+    weights = as_array("Negatives.weights", given)
     if weights.shape != shape:
         raise InputError(f"Negatives.weights must have the shape {shape}, got {weights.shape}")
+    if weights.dtype.kind not in NUMBERS:
+        raise InputError(f"Negatives.weights must be numbers, got {weights.dtype}; None stands for 1 everywhere")
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise InputError("Negatives.weights must be finite and at least 0; a weight of 0 leaves a negative out")
-    log_q = None if answer.log_q is None else np.asarray(answer.log_q, dtype=np.float64)
-    if log_q is not None and (log_q.shape != items.shape or not np.isfinite(log_q[items >= 0]).all()):
+    log_q = None if answer.log_q is None else as_array("Negatives.log_q", answer.log_q)
+    if log_q is not None and (
+        log_q.shape != items.shape or log_q.dtype.kind not in NUMBERS or not np.isfinite(log_q[items >= 0]).all()
+    ):
         raise InputError(f"Negatives.log_q must be finite numbers of the shape of items, {items.shape}")
+    log_q = None if log_q is None else log_q.astype(np.float64)
     wide = np.broadcast_to(items, shape)
     observed = batch.train.contains(np.broadcast_to(batch.users[:, None], shape), np.maximum(wide, 0))
     counts = (wide >= 0) & ~observed

@@ -12,6 +12,7 @@ formulas; this file says what is drawn and which rule chooses.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -20,7 +21,7 @@ import numpy as np
 from bayesneg.checks import one_of, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.interfaces import Batch, CandidateDraw, Preset
+from bayesneg.interfaces import Batch, CandidateDraw, Preset, Scorer
 from bayesneg.kernels.reference.choices.base import Draws, Rule
 from bayesneg.kernels.reference.choices.posterior import LeastRisk, LeastRiskBySummary, MostUnbiased
 from bayesneg.kernels.reference.formulas import ALL, CATALOGUE, UNOBSERVED, Population
@@ -44,6 +45,7 @@ from bayesneg.samplers.schedules import Schedule, weight_at
 
 POPULATIONS = {"unobserved": UNOBSERVED, "catalogue": CATALOGUE, "all": ALL}
 EXACT_ITEMS = 4096  # cdf="auto" is exact up to here, which covers the paper's datasets
+SUMMARIES = "summaries."  # before their keys in a state
 POOL_ITEMS = 1000  # a shared pool of so many items is ranked in itself
 
 
@@ -217,6 +219,21 @@ class BNS(_CandidateJudge):
         if self.weighting != "none":
             return PosteriorWeights(rule, ramp)
         return rule if self.negatives == 1 else LeastRisks(rule, self.negatives)
+
+    def end_epoch(self, epoch: int, scorer: Scorer) -> None:
+        super().end_epoch(epoch, scorer)
+        if self.summaries is not None:
+            self.summaries.ended = epoch
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        more = {} if self.summaries is None else self.summaries.state_dict()
+        return {**super().state_dict(), **{f"{SUMMARIES}{key}": value for key, value in more.items()}}
+
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        super().load_state_dict(state)
+        if self.summaries is not None:
+            found = {key.removeprefix(SUMMARIES): state[key] for key in state if key.startswith(SUMMARIES)}
+            self.summaries.load_state_dict(found)
 
     @property
     def gives_weights(self) -> bool:

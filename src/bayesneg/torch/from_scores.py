@@ -175,7 +175,15 @@ def tensor_form(likelihood: Likelihood | str, prior: Tensor, counts: Tensor) -> 
         return AsCounted()
     if likelihood == "mixture" or (isinstance(likelihood, Mixture) and likelihood.false_share is None):
         return OfMixture(share_of(prior, counts))  # type: ignore[arg-type]
-    form: Any = as_likelihood(likelihood).form()
+    given = as_likelihood(likelihood)
+    try:
+        form: Any = given.form()
+    except InputError as error:
+        raise InputError(
+            "likelihood must be one that works without a sampler: 'paper', 'mixture', 'uninformative', or an object "
+            f"such as bn.likelihoods.Mixture(0.02) or BCL(auc=0.9), got {likelihood!r}, which is learned during "
+            "training; bnt.Sampler with bn.BNS takes it"
+        ) from error
     return type(form)(*(torch.as_tensor(part, dtype=prior.dtype, device=prior.device) for part in form))
 
 

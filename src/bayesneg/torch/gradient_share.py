@@ -13,10 +13,20 @@ from bayesneg.errors import InputError
 from bayesneg.evaluation.sampling_quality import Tally
 from bayesneg.interfaces import Loss, Negatives
 from bayesneg.kernels.reference.losses import Scores
+from bayesneg.kernels.torch.losses import effective_weights
 from bayesneg.models.torch.batch_scores import EmbeddingScores
 from bayesneg.models.torch.trainable import evaluate_loss
 from bayesneg.models.torch.weighted import MEASURED, SampledSums
-from bayesneg.torch.validation import check_numbers, check_table, same_device, training_data
+from bayesneg.torch.validation import (
+    check_kind,
+    check_lengths,
+    check_negatives,
+    check_numbers,
+    check_table,
+    parts_of,
+    same_device,
+    training_data,
+)
 
 NAME = "held_out"
 
@@ -65,12 +75,15 @@ class GradientShare:
         """
         check_table("user_vectors", user_vectors, self.labels.n_users)
         check_table("item_vectors", item_vectors, self.labels.n_items)
+        check_kind(negatives)
         same_device(
             users=users, positives=positives, user_vectors=user_vectors, item_vectors=item_vectors,
-            negatives=negatives.items,
+            **parts_of(negatives),
         )  # fmt: skip
         check_numbers("users", users, 0, self.labels.n_users)
         check_numbers("positives", positives, 0, self.labels.n_items)
+        check_lengths(users, positives)
+        check_negatives(negatives, len(users), user_vectors.shape[1], self.labels.n_items)
         if self._sums is None:
             self._sums = SampledSums({NAME: self.labels}, users.device)
         if self._sums.sums.device != users.device:
@@ -89,11 +102,13 @@ class GradientShare:
         )
         scores = EmbeddingScores(U, V, users, cosine=self.cosine)
         x_positive, x = scores.of_negatives(positives, negatives)
-        weights = (negatives.items >= 0).expand_as(x).float() if negatives.weights is None else negatives.weights
+        given_weights = negatives.weights if negatives.weights is None else negatives.weights[: len(users)].float()
+        weights = effective_weights(negatives.items, given_weights, len(users))
+        log_q = None if negatives.log_q is None else negatives.log_q.masked_fill(negatives.items < 0, 0)
         rank, threshold = self.loss.threshold_at, None
         if rank is not None:
             threshold = scores.rows(slice(None)).topk(min(rank, len(V)), dim=1).values[:, -1]
-        found = Scores(x_positive, x, weights[: len(users)].float(), negatives.log_q, threshold)
+        found = Scores(x_positive, x, weights, log_q, threshold)
         sums.add(users, negatives, found, evaluate_loss(self.loss, found))
 
     def result(self) -> dict[str, float]:

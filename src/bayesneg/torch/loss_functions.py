@@ -16,7 +16,7 @@ from bayesneg.errors import InputError
 from bayesneg.interfaces import Negatives
 from bayesneg.interfaces.loss import BuiltInLoss
 from bayesneg.kernels.reference.losses import LossForm, Scores
-from bayesneg.kernels.torch.losses import evaluate
+from bayesneg.kernels.torch.losses import effective_weights, evaluate
 from bayesneg.kernels.torch.pair_scores import scores_of
 from bayesneg.losses import BPR, CCL, DCL, HCL, PSL, Logistic, Softmax, SoftmaxAtK
 from bayesneg.torch.validation import check_loss_input
@@ -52,14 +52,15 @@ def _loss(
 ) -> Tensor:
     one_of("similarity", similarity, ("inner", "cosine"))
     one_of("reduction", reduction, ("mean", "sum", "none"))
-    check_loss_input(users, positives, items, negatives)
+    check_loss_input(users, positives, items, negatives, threshold)
     which, kind = negatives.items.clamp(min=0), torch.promote_types(users.dtype, torch.float32)
     with torch.autocast(users.device.type, enabled=False):  # a temperature magnifies the rounding of scores
         x_positive, x = scores_of(
             users.to(kind), positives.to(kind), items, which, negatives.vectors, cosine=similarity == "cosine"
         )
-        weights = (negatives.items >= 0).expand_as(x) if negatives.weights is None else negatives.weights
-        rest = (weights.to(kind), negatives.log_q, threshold)
+        weights = effective_weights(negatives.items, negatives.weights, len(users)).to(kind)
+        log_q = None if negatives.log_q is None else negatives.log_q.masked_fill(negatives.items < 0, 0)
+        rest = (weights, log_q, threshold)
         values: Tensor = _FromScores.apply(x_positive, x, loss.form(), rest)  # type: ignore[no-untyped-call]
     if reduction == "none":
         return values
@@ -157,8 +158,8 @@ def softmax_at_k(
     Returns:
         The loss, a scalar or (B,).
     """
-    if threshold.shape != users.shape[:1]:
-        raise InputError(f"threshold must have one number per example, {len(users)}, got {tuple(threshold.shape)}")
+    if threshold is None:
+        raise InputError("threshold must be a tensor (B,), the K-th highest score of each example's user, got None")
     loss = SoftmaxAtK(temperature, weight_temperature=weight_temperature)
     return _loss(loss, users, positives, items, negatives, similarity, reduction, threshold)
 

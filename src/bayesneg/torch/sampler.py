@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bayesneg.checks import one_of
 from bayesneg.data import lookup
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
@@ -28,7 +29,7 @@ from bayesneg.samplers.registry import as_sampler
 from bayesneg.seeding import seed_from, stream
 from bayesneg.torch.device_draws import DeviceDraws
 from bayesneg.torch.tensor_scorer import TensorScorer
-from bayesneg.torch.validation import check_numbers, check_table, same_device, training_data
+from bayesneg.torch.validation import check_lengths, check_numbers, check_table, same_device, training_data
 
 LayerTables = Tensor | Sequence[Tensor]
 EXACT_ON_GPU = 1 << 18  # items up to which cdf="auto" of BNS is exact on a GPU; on a CPU summaries are faster
@@ -59,18 +60,18 @@ class Sampler:
     def __init__(
         self, sampler: NegativeSampler | str, train: Interactions, *, seed: int = 0, similarity: str = "inner"
     ) -> None:
-        if similarity not in ("inner", "cosine"):
-            raise InputError(f"similarity must be one of inner, cosine, got {similarity!r}")
+        one_of("similarity", similarity, ("inner", "cosine"))
         self.train = replace(training_data("train", train), truth=None)
         self.seed, self.epoch, self.step, self.cosine = seed, 1, 0, similarity == "cosine"
         self._given = as_sampler(sampler)
         self._sampler: NegativeSampler | None = None  # bound at the first call, when the device is known
         self._saved: dict[str, np.ndarray] | None = None
+        self._summaries: Mapping[str, Tensor] | None = None  # saved ones of a GPU
 
     def _bind(self, device: torch.device) -> None:
         """Prepare the sampler for a device; a state that it has learned goes with it."""
         if self._sampler is not None:
-            self._saved = self._stored()
+            self._saved, self._summaries = self._stored(), self._stored_summaries()
         given, self._device = self._given, device
         if isinstance(given, BNS) and given.cdf == "auto" and not given.shared:
             exact = device.type == "cuda" and self.train.n_items <= EXACT_ON_GPU
@@ -79,7 +80,7 @@ class Sampler:
         if self._saved is not None:
             self._sampler.load_state_dict(self._saved)
         rows = rows_on(self.train, device)
-        self._scorer = TensorScorer(self.train, rows)
+        self._scorer = TensorScorer(self.train, rows, self._summaries)
         self._on_device = draws_itself(device) and self._plans(self._sampler)
         self._source = DeviceDraws(self.train, rows) if self._on_device else HostDraws(device)
         self._negatives = BatchNegatives(self.train, rows, self._source, scores_at_once=SCORES)
@@ -125,10 +126,7 @@ class Sampler:
         same_device(users=users, positives=positives, user_vectors=layers.users[0])
         check_numbers("users", users, 0, n_users)
         check_numbers("positives", positives, 0, n_items)
-        if users.shape != positives.shape:
-            raise InputError(f"users and positives must be of one length, got {len(users)} and {len(positives)}")
-        if len(users) == 0:
-            raise InputError("users and positives are empty; skip a batch without examples")
+        check_lengths(users, positives)
         if self._sampler is None or self._device != users.device:
             self._bind(users.device)
         with torch.no_grad(), in_full_precision(users.device.type):
@@ -216,15 +214,30 @@ class Sampler:
         self._negatives.store()
         return {key: np.array(value) for key, value in self._sampler.state_dict().items()}
 
+    def _stored_summaries(self) -> Mapping[str, Tensor] | None:
+        """The summaries of score lists that a GPU keeps within an epoch; on a CPU the sampler has them."""
+        if self.step == 0:
+            return None
+        return self._summaries if self._sampler is None else self._scorer.saved_summaries()
+
     def state_dict(self) -> dict[str, Any]:
-        """Everything that a checkpoint must keep; it can be loaded on another device.
+        """Everything that a checkpoint must keep, between two epochs or within one.
+
+        It can be loaded on another device. A GPU draws other numbers than a CPU; and the summaries of ``BNS`` with
+        ``cdf="refreshed"`` stay with their kind of device: the other computes them anew.
 
         Returns:
-            The seed, the epoch, the steps of the epoch and the state of the sampler, as plain values and tensors.
+            The seed, the epoch, the steps of the epoch, the state of the sampler and the summaries of a GPU, as plain
+            values and tensors.
         """
-        stored = self._stored()
-        arrays = None if stored is None else {key: torch.from_numpy(value) for key, value in stored.items()}
-        return {"seed": self.seed, "epoch": self.epoch, "step": self.step, "sampler": arrays}
+        stored, summaries = self._stored(), self._stored_summaries()
+        return {
+            "seed": self.seed,
+            "epoch": self.epoch,
+            "step": self.step,
+            "sampler": None if stored is None else {key: torch.from_numpy(value) for key, value in stored.items()},
+            "summaries": None if summaries is None else dict(summaries),
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore a state.
@@ -232,12 +245,13 @@ class Sampler:
         Args:
             state: What :meth:`state_dict` returned.
         """
-        missing = [key for key in ("seed", "epoch", "step", "sampler") if key not in state]
+        missing = [key for key in ("seed", "epoch", "step", "sampler", "summaries") if key not in state]
         if missing:
             raise InputError(f"state must be what state_dict() of a Sampler returned; it has no {missing[0]!r}")
         self.seed, self.epoch, self.step = int(state["seed"]), int(state["epoch"]), int(state["step"])
         saved = state["sampler"]
         self._saved = None if saved is None else {key: value.cpu().numpy() for key, value in saved.items()}
+        self._summaries = state["summaries"]
         self._sampler = None  # bound again at the next call
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from torch import Tensor
 
@@ -19,11 +21,13 @@ class TensorScorer:
     Args:
         train: The training interactions.
         rows: The same on the device.
+        saved: What :meth:`saved_summaries` returned, for an epoch that goes on.
     """
 
-    def __init__(self, train: Interactions, rows: TrainingRows) -> None:
+    def __init__(self, train: Interactions, rows: TrainingRows, saved: Mapping[str, Tensor] | None = None) -> None:
         self.train, self.rows = train, rows
         self._summaries: TorchSummaries | None = None
+        self._saved = saved
         self._on_host: EmbeddingScorer | None = None
         self._n_layers = 1  # until embeddings are seen
 
@@ -62,9 +66,17 @@ class TensorScorer:
         users, items = self.scores.users, self.scores.items
         if self._summaries is None:
             self._summaries = TorchSummaries(self.rows, ranks, users.shape[1], users.device)
+            if self._saved is not None:
+                self._summaries.load_state_dict(self._saved)
         return self._summaries.refresh(
             self.scores.which, (users, items), batch.epoch, moved=moved, pool=pool, over_all=over_all
         )
+
+    def saved_summaries(self) -> Mapping[str, Tensor] | None:
+        """The summaries that a GPU keeps, copied to the host; None where it has none."""
+        if self._summaries is None:
+            return self._saved
+        return {key: value.cpu() for key, value in self._summaries.state_dict().items()}
 
     def _host(self) -> EmbeddingScorer:
         if self._on_host is None:

@@ -1,7 +1,7 @@
 """Every loss of ``kernels/reference/losses.py`` in torch: values and gradients by score, on any device.
 
-The gradients are written out, so that no graph over (B, K) scores is kept; :func:`differentiable` makes a loss part of
-an autograd graph.
+The gradients are written out, so that no graph over (B, K) scores is kept; ``bayesneg.torch.losses`` makes a loss part
+of an autograd graph.
 """
 
 from __future__ import annotations
@@ -145,6 +145,18 @@ def _surrogate(kind: int, d: Tensor) -> tuple[Tensor, Tensor]:
     if SURROGATES[kind] == "tanh":
         return d.tanh() + 1, 1 - d.tanh() ** 2
     return d.atan() + 1, 1 / (1 + d * d)
+
+
+def effective_weights(items: Tensor, weights: Tensor | None, n_examples: int) -> Tensor:
+    """How much each negative counts, (B, K) or (B, N): 0 where there is no item, whatever its weight.
+
+    Args:
+        items: Item numbers (B, K), or (N,), a pool that all examples share; −1 is no item.
+        weights: The given weights; None stands for 1 everywhere.
+        n_examples: The number B of examples.
+    """
+    there = (items >= 0).expand(n_examples, items.shape[-1])
+    return there.float() if weights is None else weights.masked_fill(~there, 0)
 
 
 def counted(weights: Tensor) -> Tensor:

@@ -45,6 +45,7 @@ from bayesneg.models.validate import single, validate_negatives
 
 EXAMPLES = 1 << 15  # per block at most, unless a batch has more
 NUMBERS = 1 << 18  # drawn numbers per block at most
+THRESHOLDS = ".thresholds"  # their key in a state, which is the name of no parameter or buffer
 NO_EMBEDDINGS = (
     "this model gives scores and no vectors; choose a sampler that needs none (BNS: cdf='exact', AOBPR: rank='score')"
 )
@@ -72,6 +73,7 @@ class TorchLearner:
         self._torch_steps: TorchSteps | None = None
         self._summaries: TorchSummaries | None = None
         self._weighted: WeightedSteps | None = None
+        self._thresholds: Tensor | None = None  # (n_users,), for losses that ask for them
         self._seen: EmbeddingScorer | None = None  # the current embeddings on the host, copied when asked for
 
     # ---------------------------------------------------------------------------------------------------- as a scorer
@@ -173,15 +175,16 @@ class TorchLearner:
         with memory_named(self.device, self.settings):
             if self._weighted is None:
                 self._weighted = WeightedSteps(self.trainable, self.train, self._rows, loss, labels)
-            self._refresh_thresholds(self._weighted, loss, epoch)
+            self._refresh_thresholds(loss, epoch)
+            self._weighted.thresholds = self._thresholds
             for part in self._weighted.run(sampler, self._blocks(order, size, epoch, rng)):
                 self._seen = None
                 yield part
 
-    def _refresh_thresholds(self, steps: WeightedSteps, loss: Loss, epoch: int) -> None:
+    def _refresh_thresholds(self, loss: Loss, epoch: int) -> None:
         """The users' K-th highest scores, where the loss asks for them; recomputed every few epochs."""
         rank = loss.threshold_at
-        if rank is None or (steps.thresholds is not None and (epoch - 1) % loss.threshold_every):
+        if rank is None or (self._thresholds is not None and (epoch - 1) % loss.threshold_every):
             return
         with self.trainable.evaluating():
             at_once = max(1, self.settings.chunk // self.n_items)
@@ -189,7 +192,7 @@ class TorchLearner:
             def lists(users: Tensor) -> Tensor:
                 return self.trainable.forward(users.to(self.device)).chunk(0, self.n_items)
 
-            steps.thresholds = thresholds_of(lists, self.n_users, rank, at_once=at_once)
+            self._thresholds = thresholds_of(lists, self.n_users, rank, at_once=at_once)
 
     def _train_on_one(
         self, sampler: NegativeSampler, epoch: int, order: np.ndarray, rng: np.random.Generator
@@ -294,10 +297,13 @@ class TorchLearner:
     # ---------------------------------------------------------------------------------------------------------- state
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        return {key: value.detach().cpu().numpy().copy() for key, value in self.trainable.tensors().items()}
+        more = {} if self._thresholds is None else {THRESHOLDS: self._thresholds}
+        return {key: value.detach().cpu().numpy().copy() for key, value in (self.trainable.tensors() | more).items()}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         self.trainable.load(state)
+        found = state.get(THRESHOLDS)
+        self._thresholds = None if found is None else torch.from_numpy(np.array(found)).to(self.device)
         self._seen = None
 
     def is_finite(self) -> bool:

@@ -109,7 +109,7 @@ class BatchNegatives:
             The negatives on the device, with weights; −1 is no item.
         """
         if not isinstance(sampler, RuleSampler):
-            return self._given(sampler.sample(batch), batch)
+            return self._given(sampler.sample(batch), batch, scores)
         starts, self._epoch = batch.epoch != self._epoch, batch.epoch
         rule = sampler.rule(batch)
         if sampler.is_shared:
@@ -237,15 +237,33 @@ class BatchNegatives:
         kinds = torch.int64, torch.int64, torch.float64, torch.float64
         return DrawTensors(*(on_device(part, kind, self.device) for part, kind in zip(draws, kinds, strict=True)))
 
-    def _given(self, answer: Any, batch: Batch) -> Negatives:
+    def _given(self, answer: Any, batch: Batch, scores: BatchScorer) -> Negatives:
         """The answer of a custom sampler, on the device."""
         found = validate_weighted(answer, batch)
+        if found.vectors is not None:
+            self._check_vectors(found, scores)
         items, weights = (
             on_device(part, kind, self.device)
             for part, kind in ((found.items, torch.int64), (found.weights, torch.float32))
         )
         log_q = None if found.log_q is None else on_device(found.log_q, torch.float32, self.device)
         return Negatives(items, weights, log_q, found.vectors)
+
+    def _check_vectors(self, negatives: Negatives, scores: BatchScorer) -> None:
+        """The synthetic negatives of a custom sampler fit the model."""
+        if not isinstance(scores, EmbeddingScores):
+            raise InputError(NO_VECTORS)
+        vectors, shape = negatives.vectors, (*negatives.weights.shape, scores.given[1].shape[1])
+        if not isinstance(vectors, Tensor) or not vectors.is_floating_point():
+            raise InputError(
+                f"Negatives.vectors must be a tensor of floating-point numbers, got {type(vectors).__name__}; return "
+                "None for the items themselves"
+            )
+        if tuple(vectors.shape) != shape or vectors.device != self.device:
+            raise InputError(
+                f"Negatives.vectors must have the shape {shape} on {self.device}, an embedding for each negative, got "
+                f"{tuple(vectors.shape)} on {vectors.device}"
+            )
 
 
 def on_device(array: np.ndarray, kind: torch.dtype, device: torch.device) -> Tensor:

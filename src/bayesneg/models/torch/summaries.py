@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -10,6 +12,7 @@ from bayesneg.kernels.torch.formulas import lengths_of, summarise
 from bayesneg.kernels.torch.score_lists import TrainingRows
 
 SCORES = 1 << 24  # held at once while summaries are computed
+STATE = "knots", "then", "made", "items", "weights", "slots"
 
 
 class TorchSummaries:
@@ -22,6 +25,17 @@ class TorchSummaries:
         self.then = torch.zeros(n_users, dim, device=device)
         self.made = torch.full((n_users,), -1, dtype=torch.int32, device=device)
         self.epoch = -1
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """What the rest of an epoch needs, on the device."""
+        kept = {name: getattr(self, name) for name in STATE}
+        return {**kept, "epoch": torch.tensor(self.epoch)}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Restore a state, from any device."""
+        for name in STATE:
+            setattr(self, name, state[name].to(self.knots.device, copy=True))
+        self.epoch = int(state["epoch"])
 
     def refresh(
         self, which: Tensor, vectors: tuple[Tensor, Tensor], epoch: int, *, moved: float, pool: int, over_all: bool

@@ -6,6 +6,7 @@ more than a given share of its norm. Otherwise the cost of an example is indepen
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -68,6 +69,24 @@ class Summaries:
         self.then = np.empty((n_users, 0), dtype=np.float32)  # the users' embeddings at the last computation
         self.made = np.full(n_users, -1, dtype=np.int32)  # the epoch of the last computation
         self.epoch = -1
+        self.ended = 0  # the last epoch that has ended
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """The summaries in the middle of an epoch; empty between two, since the next one computes them anew."""
+        if self.epoch <= self.ended:
+            return {}
+        pool = {f"pool_{name}": part for name, part in self.pool._asdict().items()}
+        return {"knots": self.knots, "then": self.then, "made": self.made, "epoch": np.array(self.epoch), **pool}
+
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        """Restore a state; an empty one leaves all summaries to be computed."""
+        from bayesneg.kernels.numba.summaries import Pool
+
+        if not state:
+            return
+        self.knots[:], self.made[:] = state["knots"], state["made"]
+        self.then, self.epoch = state["then"].copy(), int(state["epoch"])
+        self.pool = Pool(*(state[f"pool_{name}"].copy() for name in Pool._fields))
 
     def up_to_date(
         self, batch: Batch, *, weight: float, over: Population, likelihood: LikelihoodForm
