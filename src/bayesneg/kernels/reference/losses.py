@@ -139,18 +139,18 @@ class DebiasedSoftmax(NamedTuple):
 
     def evaluate(self, scores: Scores) -> LossValues:
         tau, rate, beta, counts = self.temperature, self.positive_rate, self.hardness, counted(scores.weights)
-        z, z_i, n = scores.negatives / tau, scores.positive / tau, (scores.weights > 0).sum(axis=1)
+        z, z_i, n = scores.negatives / tau, scores.positive / tau, np.maximum((scores.weights > 0).sum(axis=1), 1)
         tilted, chances = log_sum_exp((1.0 + beta) * z + log_weights(scores))
         tilt, tilts = log_sum_exp(beta * z + log_weights(scores))
-        mean = np.exp(np.where(counts, tilted, 0.0) - np.where(counts, tilt, 0.0))  # E
-        debiased = (mean - rate * np.exp(z_i)) / (1.0 - rate)
-        free = debiased > np.exp(-1.0 / tau)
-        rest = n * np.maximum(debiased, np.exp(-1.0 / tau))
-        total = np.exp(z_i) + rest
-        outer = np.where(free, n / (total * (1.0 - rate)), 0.0)  # by E
+        log_mean = np.where(counts, tilted, 0.0) - np.where(counts, tilt, 0.0)  # log E
+        highest = np.maximum(np.maximum(z_i, log_mean), -1.0 / tau)  # every power below is divided by exp(highest)
+        power, mean, floor = np.exp(z_i - highest), np.exp(log_mean - highest), np.exp(-1.0 / tau - highest)
+        debiased = (mean - rate * power) / (1.0 - rate)
+        total = power + n * np.maximum(debiased, floor)
+        outer = np.where(debiased > floor, n / (total * (1.0 - rate)), 0.0)  # by E
         by_negatives = (counts * outer * mean)[:, None] * ((1.0 + beta) * chances - beta * tilts) / tau
-        by_positive = counts * (-1.0 + np.exp(z_i) / total - outer * rate * np.exp(z_i)) / tau
-        return LossValues(counts * (np.log(total) - z_i), by_positive, by_negatives)
+        by_positive = counts * (-1.0 + power / total - outer * rate * power) / tau
+        return LossValues(counts * (np.log(total) + (highest - z_i)), by_positive, by_negatives)
 
 
 # ---------------------------------------------------------------------------------------------------------- shared
