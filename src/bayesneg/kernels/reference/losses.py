@@ -1,7 +1,7 @@
 """Every built-in loss with its gradient, in NumPy: a function of scores.
 
 Notation: s_i is the score of the positive, s_k those of the negatives, d_k = s_k − s_i, ω_k the weight of a negative
-and q_k the probability that it was drawn with. A negative of weight 0 does not count, and an example without one that
+and q_k how often it is drawn, 1 if uniformly. A negative of weight 0 does not count, and an example without one that
 counts has loss and gradients 0. A loss is a plain tuple of numbers, which numba and torch execute too.
 """
 
@@ -20,7 +20,7 @@ class Scores(NamedTuple):
     positive: Any  # (B,)
     negatives: Any  # (B, K)
     weights: Any  # (B, K), 0 where a negative does not count
-    log_q: Any = None  # (K,) or (B, K) log-probabilities of the draw, up to a constant; None is uniform
+    log_q: Any = None  # (K,) or (B, K), how often each is drawn against a uniform draw; None is 0
     threshold: Any = None  # (B,) the user's K-th highest score, for losses that ask for it
 
 
