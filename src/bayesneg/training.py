@@ -23,6 +23,7 @@ from bayesneg.evaluation import ranking
 from bayesneg.evaluation.sampling_quality import SamplingQuality
 from bayesneg.interfaces import Learner, Loss, Model, NegativeSampler, Observer
 from bayesneg.models.baseline import Baseline, NoSampler
+from bayesneg.models.validate import check_several
 from bayesneg.progress import epoch_bar
 from bayesneg.runs.record import jsonable
 from bayesneg.runs.recorder import EPOCHS_DONE, Recorder, begun_record
@@ -87,6 +88,8 @@ def fit(
     _check_given(model, split, sampler, loss, observer)
     epochs = 1 if isinstance(model, Baseline) else epochs
     loss = as_loss(loss)
+    if sampler is not None:
+        check_several(model, sampler, loss)
     record = begun_record(
         model, split, sampler, loss, seed=seed, select=select, evaluate_every=evaluate_every, label=label
     )

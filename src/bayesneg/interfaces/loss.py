@@ -53,6 +53,11 @@ class Loss(ABC):
         return False
 
     @property
+    def needs_several(self) -> bool:
+        """Whether the loss has no minimum with one negative, as a softmax without the positive; False by default."""
+        return False
+
+    @property
     def threshold_at(self) -> int | None:
         """The rank K of the score that :class:`Scores` gives as the user's threshold; None for a loss without one."""
         return None

@@ -1,11 +1,13 @@
-"""Validation of what custom samplers and custom losses return."""
+"""Validation of what custom samplers and custom losses return, and of what is trained together."""
 
 from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from bayesneg.errors import InputError
-from bayesneg.interfaces import NO_NEGATIVE, Batch, Loss, Negatives, NegativeSampler
+from bayesneg.interfaces import NO_NEGATIVE, Batch, Loss, Model, Negatives, NegativeSampler
 from bayesneg.kernels.reference.losses import LossValues, Scores
 
 
@@ -75,6 +77,27 @@ def validate_weighted(answer: np.ndarray | Negatives, batch: Batch) -> Negatives
     observed = batch.train.contains(np.broadcast_to(batch.users[:, None], shape), np.maximum(wide, 0))
     counts = (wide >= 0) & ~observed
     return Negatives(items, np.where(counts, weights, 0).astype(np.float32), log_q, answer.vectors)
+
+
+@runtime_checkable
+class ScoresBySimilarity(Protocol):
+    """A model whose scores are inner products or cosines of embeddings."""
+
+    @property
+    def similarity(self) -> str:
+        """``"inner"`` or ``"cosine"``."""
+        ...
+
+
+def check_several(model: Model, sampler: NegativeSampler, loss: Loss) -> None:
+    """An error for one negative and inner products with a loss that is linear in them: training would diverge."""
+    unbounded = isinstance(model, ScoresBySimilarity) and model.similarity == "inner"
+    if loss.needs_several and unbounded and not sampler.gives_weights:
+        raise InputError(
+            f"{type(loss).__name__} with one negative is linear in the scores and has no minimum, and "
+            f"{type(sampler).__name__} gives one; give several, such as rns:negatives=16, or a shared pool, or take "
+            "softmax:include_positive=true"
+        )
 
 
 def evaluate_custom(loss: Loss, scores: Scores) -> LossValues:
