@@ -25,7 +25,7 @@ from bayesneg.interfaces import Learner, Loss, Model, NegativeSampler, Observer
 from bayesneg.models.baseline import Baseline, NoSampler
 from bayesneg.models.validate import check_several
 from bayesneg.progress import epoch_bar
-from bayesneg.runs.record import jsonable
+from bayesneg.runs.record import jsonable, settings_text
 from bayesneg.runs.recorder import EPOCHS_DONE, Recorder, begun_record
 from bayesneg.runs.run import Run, cutoffs, with_result
 from bayesneg.seeding import stream
@@ -216,9 +216,14 @@ class _Training:
 
     def _check_finite(self) -> None:
         if not self.learner.is_finite():
+            custom = (
+                ""
+                if self.loss.form() is not None
+                else f"check that {settings_text(self.loss)} has finite gradients, or "
+            )
             raise DivergedError(
                 f"training diverged in epoch {self.epoch}: the factors are no longer finite numbers; "
-                "lower learning_rate, or regularization if that is large"
+                f"{custom}lower learning_rate, or regularization if that is large"
             )
 
     def state_dict(self) -> dict[str, np.ndarray]:

@@ -97,3 +97,8 @@ class BPR(BuiltInLoss):
 
 
 BPR_LOSS = BPR()  # the loss of a training without another
+
+
+def not_finite(name: str, field: str) -> str:
+    """The sentence about a custom loss that gives NaN or infinity for finite scores."""
+    return f"{name}: {field} is not finite for finite scores; mind logarithms of 0, divisions by 0 and large powers"
