@@ -23,8 +23,9 @@ from bayesneg.evaluation import ranking
 from bayesneg.evaluation.sampling_quality import SamplingQuality
 from bayesneg.interfaces import Learner, Loss, Model, NegativeSampler, Observer
 from bayesneg.models.baseline import Baseline, NoSampler
+from bayesneg.models.validate import check_several
 from bayesneg.progress import epoch_bar
-from bayesneg.runs.record import jsonable
+from bayesneg.runs.record import jsonable, settings_text
 from bayesneg.runs.recorder import EPOCHS_DONE, Recorder, begun_record
 from bayesneg.runs.run import Run, cutoffs, with_result
 from bayesneg.seeding import stream
@@ -87,6 +88,8 @@ def fit(
     _check_given(model, split, sampler, loss, observer)
     epochs = 1 if isinstance(model, Baseline) else epochs
     loss = as_loss(loss)
+    if sampler is not None:
+        check_several(model, sampler, loss)
     record = begun_record(
         model, split, sampler, loss, seed=seed, select=select, evaluate_every=evaluate_every, label=label
     )
@@ -224,9 +227,14 @@ class _Training:
 
     def _check_finite(self) -> None:
         if not self.learner.is_finite():
+            custom = (
+                ""
+                if self.loss.form() is not None
+                else f"check that {settings_text(self.loss)} has finite gradients, or "
+            )
             raise DivergedError(
                 f"training diverged in epoch {self.epoch}: the factors are no longer finite numbers; "
-                "lower learning_rate, or regularization if that is large"
+                f"{custom}lower learning_rate, or regularization if that is large"
             )
 
     def state_dict(self) -> dict[str, np.ndarray]:

@@ -140,3 +140,27 @@ def test_shared_pools_are_written_as_text(bayesneg, ratings, sampler):
     assert ("sees test labels" in bayesneg(*options).err) is ("oracle" in sampler)
     if "oracle" in sampler:
         assert found["epochs"][-1]["gradient_fn"] == 0
+
+
+@pytest.mark.parametrize("loss", ["softmax:temperature=0.1", "softmax-at-k"])
+@pytest.mark.parametrize("command", ["train", "compare", "audit", "tune"])
+def test_one_negative_with_a_loss_that_needs_several_is_refused_before_training(bayesneg, ratings, command, loss):
+    given = {"train": (), "compare": ("--samplers", "rns:negatives=2,dns"), "tune": ("--samplers", "dns")}
+    options = given.get(command, ("--samplers", "dns"))
+    said = bayesneg(command, ratings, *options, "--loss", loss, "--epochs", 1).error
+    assert "with one negative is linear in the scores and has no minimum" in said
+    assert "give several, such as rns:negatives=16, or a shared pool" in said
+    assert "or take softmax:include_positive=true" in said
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--loss", "softmax:include_positive=true"),
+        ("--loss", "softmax", "--set", "similarity=cosine"),
+        ("--loss", "psl"),
+        ("--loss", "softmax", "--sampler", "rns:negatives=2"),
+    ],
+)
+def test_losses_with_a_minimum_are_not_refused(bayesneg, ratings, options):
+    assert bayesneg("train", ratings, *options, "--epochs", 1, "-q").code == 0

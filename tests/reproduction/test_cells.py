@@ -52,9 +52,9 @@ def test_a_cell_computes_the_score_cdf_exactly_however_many_items_there_are(name
 
 def test_another_loss_is_another_key_and_bpr_keeps_the_old_one(source):
     source, dataset = source
-    plain, softmax = (cell(source, dataset, "last", **more) for more in ({}, {"loss": "softmax:temperature=0.5"}))
+    plain, psl = (cell(source, dataset, "last", **more) for more in ({}, {"loss": "psl:temperature=0.5"}))
     assert "loss" not in plain.to_dict()
-    assert plain.key != softmax.key
-    assert Cell.from_dict(softmax.to_dict()) == softmax
-    record = run_cell(softmax, source.split(dataset, "last"), progress=lambda line: None)
-    assert record.loss == "Softmax (temperature=0.5)"
+    assert plain.key != psl.key
+    assert Cell.from_dict(psl.to_dict()) == psl
+    record = run_cell(psl, source.split(dataset, "last"), progress=lambda line: None)
+    assert record.loss == "PSL (temperature=0.5)"

@@ -89,8 +89,8 @@ def test_a_warm_start_changes_its_draws_between_epochs(on_device):
 
 def test_inclusion_and_first_examples_are_those_of_the_reference():
     p = np.array([0.0, 0.1, 0.9, 1.0])
-    found = draws.log_inclusion(torch.from_numpy(p), 7)
-    np.testing.assert_allclose(found.numpy(), plans.log_inclusion(p, 7), rtol=1e-12)
+    found = draws.pool_log_q(torch.from_numpy(p), 7, 20)
+    np.testing.assert_allclose(found.numpy(), plans.pool_log_q(p, 7, 20), rtol=1e-12)
     users = np.array([3, 1, 3, 0, 1, 2])
     found = draws.first_of_its_user(torch.from_numpy(users), 4)
     np.testing.assert_array_equal(found.numpy() > 0, first_of_its_user(users))

@@ -109,15 +109,20 @@ def test_the_weight_of_the_negatives_has_another_scale_in_ccl(split):
 @pytest.mark.parametrize("name", [name for name in bn.losses.losses() if name != "bpr"])
 def test_the_ranges_of_a_loss_hold_its_defaults(split, name):
     found = searched("rns", split, name)
-    assert set(found.usual) == set(found.ranges)
+    assert set(found.usual) == set(found.ranges) - ({"negatives"} if found.given.loss.build().needs_several else set())
     assert found.at(found.usual).loss.build() == bn.losses.losses()[name]()
 
 
 def test_several_negatives_are_searched_where_there_are_several(split):
     assert "negatives" not in searched("rns", split).ranges, "one negative and BPR is plain"
-    assert searched("rns", split, "softmax").ranges["negatives"] == WholeBetween(1, 64)
+    assert searched("rns", split, "ccl").ranges["negatives"] == WholeBetween(1, 64)
+    assert searched("rns", split, "softmax").ranges["negatives"] == WholeBetween(2, 64)
     assert "weighting" not in searched("bns", split).ranges
-    assert searched("bns", split, "softmax").ranges["weighting"] == Among(("none", "posterior", "risk"))
+    assert searched("bns", split, "ccl").ranges["weighting"] == Among(("none", "posterior", "risk"))
+    softmax = searched("bns", split, "softmax")
+    assert softmax.ranges["weighting"] == Among(("posterior", "risk"))
+    assert softmax.left_out["weighting=none"] == "Softmax needs several negatives"
+    assert "weighting=none" not in searched("bns:negatives=2", split, "softmax").left_out
     assert "negatives" not in searched("bns", split, "softmax").ranges, "the candidates give their number"
     assert searched("in-batch", split).ranges["weighting"] == Among(("none", "posterior", "risk"))
 

@@ -390,20 +390,22 @@ def test_ctrl_c_while_the_journal_is_let_go_is_no_error_of_a_file(moment, tmp_pa
 
 def test_losses_are_tuned_with_the_sampler_and_the_command_names_the_loss(split, tmp_path):
     few = {**FEW, "trials": 5, "seeds": 1, "epochs": 2, "out": tmp_path / "tuned"}
-    found = bn.tune(MODEL, split, "dns:candidates=3", loss=bn.losses.Softmax(temperature=0.5), **few)
+    found = bn.tune(MODEL, split, "dns:candidates=3:top=2:negatives=2", loss=bn.losses.Softmax(temperature=0.5), **few)
     assert [trial.family for trial in found.trials[:2]] == [
         "RNS + BPR",
-        "DNS (candidates=3) + Softmax (temperature=0.5)",
+        "DNS (candidates=3, top=2, negatives=2) + Softmax (temperature=0.5)",
     ]
     assert {record.loss.partition(" ")[0] for record in found.records} == {"BPR", "Softmax"}
     tried = [trial for trial in found.trials if trial.loss != "bpr"]
     assert len({trial.loss for trial in tried}) == len(tried) == 4
     assert all(trial.loss.startswith("softmax:temperature=0.5") for trial in tried)
     assert found.to_dict()["trials"][1]["loss"].startswith("softmax")
-    again = bn.tune(MODEL, split, "dns:candidates=3", loss=bn.losses.Softmax(temperature=0.5), resume=True, **few)
+    again = bn.tune(
+        MODEL, split, "dns:candidates=3:top=2:negatives=2", loss=bn.losses.Softmax(temperature=0.5), resume=True, **few
+    )
     assert facts(again) == facts(found)
     with pytest.raises(InputError, match="holds a search with another loss"):
-        bn.tune(MODEL, split, "dns:candidates=3", loss="psl", resume=True, **few)
+        bn.tune(MODEL, split, "dns:candidates=3:top=2:negatives=2", loss="psl", resume=True, **few)
 
 
 def test_the_recommended_loss_is_an_object_and_an_option(split):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import product
 from typing import Any, NamedTuple
 
 from bayesneg.config.loss_specs import check_loss, parse_losses
@@ -12,6 +13,7 @@ from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.interfaces import BPR_LOSS, Loss, Model, NegativeSampler
 from bayesneg.models.baseline import Baseline
+from bayesneg.models.validate import check_several
 from bayesneg.runs.record import settings_text
 
 MakeSampler = Callable[[Split], NegativeSampler]
@@ -50,6 +52,8 @@ def contenders(
         for sampler in built
         for loss in losses
     }
+    for each, sampler, loss in product(models.values(), built.values(), losses.values()):  # before any is trained
+        check_several(each, sampler, loss)
     if both := found.keys() & baselines.keys():
         raise InputError(f"{min(both)} is a label of both samplers and baselines; give one of them another")
     return found | {label: Contender(baseline, None, None) for label, baseline in baselines.items()}

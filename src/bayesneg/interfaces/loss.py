@@ -53,6 +53,11 @@ class Loss(ABC):
         return False
 
     @property
+    def needs_several(self) -> bool:
+        """Whether the loss has no minimum with one negative, as a softmax without the positive; False by default."""
+        return False
+
+    @property
     def threshold_at(self) -> int | None:
         """The rank K of the score that :class:`Scores` gives as the user's threshold; None for a loss without one."""
         return None
@@ -92,3 +97,8 @@ class BPR(BuiltInLoss):
 
 
 BPR_LOSS = BPR()  # the loss of a training without another
+
+
+def not_finite(name: str, field: str) -> str:
+    """The sentence about a custom loss that gives NaN or infinity for finite scores."""
+    return f"{name}: {field} is not finite for finite scores; mind logarithms of 0, divisions by 0 and large powers"

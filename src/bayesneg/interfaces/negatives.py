@@ -16,7 +16,10 @@ class Negatives(NamedTuple):
         items: Item numbers: (B, K), K for each example, or (N,), one pool shared by all examples. −1 in (B, K) is no
             item.
         weights: How much each negative counts, (B, K) or (B, N), at least 0; None stands for 1 everywhere.
-        log_q: Log-probabilities of the draw, up to a constant, of the shape of ``items``; None where all are equal.
+        log_q: How often each item is drawn, of the shape of ``items``: the log of the expected number of times that it
+            is among the negatives, divided by that of a uniform draw of as many. For K independent draws from n items
+            with probabilities p it is log(n · p), for a pool log(inclusion probability · n / N). None, for a uniform
+            draw, is 0 everywhere.
         vectors: Synthetic embeddings (B, K, d) in place of those of ``items``, as tensors with gradients; None for
             the items themselves.
 

@@ -96,10 +96,11 @@ class RuleSampler(NegativeSampler):
         return False
 
     def log_q(self) -> np.ndarray | None:
-        """The log-probabilities of the draw.
+        """How often each item is drawn, for losses that correct for it.
 
         Returns:
-            One number per item, up to a constant; None where all items are drawn alike.
+            One number per item, log(n · p) as in :class:`~bayesneg.interfaces.Negatives`; None where all items are
+            drawn alike.
         """
         return None
 

@@ -45,6 +45,10 @@ class Softmax(BuiltInLoss):
         number("temperature", self.temperature, above=0)
         number("negative_weight", self.negative_weight, above=0)
 
+    @property
+    def needs_several(self) -> bool:
+        return not self.include_positive
+
     def form(self) -> SampledSoftmax:
         return SampledSoftmax(float(self.temperature), float(self.negative_weight), bool(self.include_positive))
 
@@ -82,6 +86,10 @@ class SoftmaxAtK(BuiltInLoss):
         number("weight_temperature", self.weight_temperature, above=0)
         whole("k", self.k)
         whole("refresh", self.refresh)
+
+    @property
+    def needs_several(self) -> bool:
+        return True
 
     @property
     def threshold_at(self) -> int:

@@ -1,13 +1,14 @@
-"""Validation of what custom samplers and custom losses return."""
+"""Validation of what custom samplers and custom losses return, and of what is trained together."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from bayesneg.errors import InputError
-from bayesneg.interfaces import NO_NEGATIVE, Batch, Loss, Negatives, NegativeSampler
+from bayesneg.errors import DivergedError, InputError
+from bayesneg.interfaces import NO_NEGATIVE, Batch, Loss, Model, Negatives, NegativeSampler
+from bayesneg.interfaces.loss import not_finite
 from bayesneg.kernels.reference.losses import LossValues, Scores
 
 NUMBERS = "fiub"  # kinds of NumPy types
@@ -102,11 +103,46 @@ def validate_weighted(answer: np.ndarray | Negatives, batch: Batch) -> Negatives
     return Negatives(items, np.where(counts, weights, 0).astype(np.float32), log_q, answer.vectors)
 
 
+@runtime_checkable
+class ScoresBySimilarity(Protocol):
+    """A model whose scores are inner products or cosines of embeddings."""
+
+    @property
+    def similarity(self) -> str:
+        """``"inner"`` or ``"cosine"``."""
+        ...
+
+
+def check_several(model: Model, sampler: NegativeSampler, loss: Loss) -> None:
+    """An error for one negative and inner products with a loss that is linear in them: training would diverge."""
+    unbounded = isinstance(model, ScoresBySimilarity) and model.similarity == "inner"
+    if loss.needs_several and unbounded and not sampler.gives_weights:
+        raise InputError(
+            f"{type(loss).__name__} with one negative is linear in the scores and has no minimum, and "
+            f"{type(sampler).__name__} gives one; give several, such as rns:negatives=16, or a shared pool, or take "
+            "softmax:include_positive=true"
+        )
+
+
 def evaluate_custom(loss: Loss, scores: Scores) -> LossValues:
-    """What a custom loss in NumPy returns, as float64; an error if it has other shapes."""
-    found = LossValues(*(np.asarray(part, dtype=np.float64) for part in loss.evaluate(scores)))
+    """What a custom loss in NumPy returns, as float64; an error if it is anything but three finite arrays."""
+    name, answer = f"{type(loss).__name__}.evaluate", loss.evaluate(scores)
+    if not isinstance(answer, tuple) or len(answer) != len(LossValues._fields):
+        got = f"{len(answer)} parts" if isinstance(answer, tuple) else type(answer).__name__
+        raise InputError(
+            f"{name} must return LossValues(value, by_positive, by_negatives), the loss and its derivatives by the "
+            f"scores, got {got}"
+        )
+    found = []
     shapes = [scores.positive.shape, scores.positive.shape, scores.negatives.shape]
-    for name, part, shape in zip(LossValues._fields, found, shapes, strict=True):
+    for field, given, shape in zip(LossValues._fields, answer, shapes, strict=True):
+        try:
+            part = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"{name}: {field} must be an array of numbers, got {type(given).__name__}") from None
         if part.shape != shape:
-            raise InputError(f"{type(loss).__name__}.evaluate: {name} must have the shape {shape}, got {part.shape}")
-    return found
+            raise InputError(f"{name}: {field} must have the shape {shape}, got {part.shape}")
+        if not np.isfinite(part).all() and np.isfinite(scores.positive).all() and np.isfinite(scores.negatives).all():
+            raise DivergedError(not_finite(name, field))
+        found.append(part)
+    return LossValues(*found)

@@ -17,7 +17,7 @@ from bayesneg.interfaces import Batch, Preset
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.choices.posterior import LeastRisk
 from bayesneg.kernels.reference.formulas import UNOBSERVED
-from bayesneg.kernels.reference.plans import PoolPlan, log_inclusion
+from bayesneg.kernels.reference.plans import PoolPlan, pool_log_q
 from bayesneg.kernels.reference.pools import EqualWeights, PoolRule, SharedPool, WeightsByPoolRank
 from bayesneg.samplers.candidates import no_numbers, prepared
 from bayesneg.samplers.posterior.likelihoods import Likelihood, Paper
@@ -85,8 +85,8 @@ class InBatch(PosteriorSampler):
         return True
 
     def pool(self, batch: Batch) -> SharedPool:
-        p = prepared(self.probabilities)[batch.positives]
-        return SharedPool(batch.positives, log_inclusion(p, len(batch.positives)), self.corrected)
+        p, items = prepared(self.probabilities), batch.positives
+        return SharedPool(items, pool_log_q(p[items], len(items), int(np.count_nonzero(p))), self.corrected)
 
     def plan(self, batch: Batch) -> PoolPlan:
         return PoolPlan(None, prepared(self.probabilities), self.corrected)

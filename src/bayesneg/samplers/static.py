@@ -16,7 +16,7 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, CandidateDraw, Preset, RuleSampler
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.choices.take import TakeFirst
-from bayesneg.kernels.reference.plans import CandidatePlan, DrawPlan, PoolPlan, log_inclusion
+from bayesneg.kernels.reference.plans import CandidatePlan, DrawPlan, PoolPlan, pool_log_q
 from bayesneg.kernels.reference.pools import EqualWeights, SharedPool
 from bayesneg.kernels.reference.selections import TakeAll
 from bayesneg.samplers.candidates import UniformDraw, drawn_by, no_numbers, prepared
@@ -169,15 +169,18 @@ class PNS(RuleSampler):
         p = prepared(self.tables).probabilities
         items = np.searchsorted(np.cumsum(p), batch.rng.random(self.negatives), side="right")
         items = np.minimum(items, np.flatnonzero(p)[-1]).astype(np.int32)
-        return SharedPool(items, log_inclusion(p[items], self.negatives))
+        return SharedPool(items, pool_log_q(p[items], self.negatives, int(np.count_nonzero(p))))
 
     def plan(self, batch: Batch) -> DrawPlan:
         p = prepared(self.tables).probabilities
         return PoolPlan(self.negatives, p) if self.shared else CandidatePlan(self.negatives, probabilities=p)
 
     def log_q(self) -> np.ndarray | None:
+        if self.negatives == 1:
+            return None
+        p = prepared(self.tables).probabilities
         with np.errstate(divide="ignore"):
-            return None if self.negatives == 1 else np.log(prepared(self.tables).probabilities)
+            return np.log(p * np.count_nonzero(p))
 
     def draws(self, batch: Batch) -> Draws:
         candidates, sizes = weighted_candidates(prepared(self.tables), batch, self.negatives)

@@ -154,7 +154,8 @@ def _sampler_ranges(
     spec = given.sampler
     is_shared = isinstance(sampler, RuleSampler) and sampler.is_shared
     size = "candidates" if "candidates" in spec.known() else "negatives"
-    single = not is_shared and given.loss.build() == BPR_LOSS
+    loss = given.loss.build()
+    single = not is_shared and loss == BPR_LOSS
     ranges: dict[str, Range] = {}
     for key in [key for key in SPACE if key in spec.known() and key not in spec.fixed]:
         if key in OF_SEVERAL and (single or (key == "negatives" and size != key)):
@@ -164,6 +165,11 @@ def _sampler_ranges(
         if key == size and is_shared:
             n_items = split.train.n_items
             found = WholeBetween(min(POOL.low, max(1, n_items // 4)), min(POOL.high, n_items))
+        if key == size == "negatives" and not is_shared and loss.needs_several:
+            found = WholeBetween(2, 64)
+        if key == "weighting" and loss.needs_several and not sampler.gives_weights:
+            found = Among(tuple(value for value in spec.choices(key) if value != "none"))
+            left_out["weighting=none"] = f"{type(loss).__name__} needs several negatives"
         if isinstance(found, Among):
             found = _buildable(spec, key, found, split, left_out)
         if len(found.values) > 1 if isinstance(found, Among) else found.low < found.high:

@@ -28,6 +28,7 @@ from bayesneg.interfaces import BPR_LOSS, Model, NegativeSampler
 from bayesneg.models.baseline import Baseline
 from bayesneg.models.mf import MF
 from bayesneg.models.mf_several import check_one_by_one
+from bayesneg.models.validate import check_several
 from bayesneg.progress import bars
 from bayesneg.runs.folder import write_json
 from bayesneg.runs.record import describe, settings_text
@@ -36,7 +37,7 @@ from bayesneg.samplers.static import RNS
 from bayesneg.training import fit
 from bayesneg.tuning.advice import advise
 from bayesneg.tuning.search import BAR, Search, best_of, opened, require_optuna
-from bayesneg.tuning.space import Combination, Family, family, variants
+from bayesneg.tuning.space import OF_SEVERAL, Combination, Family, family, variants
 
 FINAL, RESULT = "final", "tuning.json"  # in the out folder
 PLAIN: Final = SamplerSpec("rns", {})
@@ -110,9 +111,12 @@ def tune(
     built = _one_model(model)
     plain, combinations = _with_plain(_specs(samplers, split), _losses(loss))
     if isinstance(built, MF):
-        for each in combinations:
-            check_one_by_one(each.sampler.build(hidden))
+        for combination in combinations:
+            check_one_by_one(combination.sampler.build(hidden))
     families = {each.label: family(each, hidden) for each in combinations}
+    for each in families.values():
+        if not each.ranges.keys() & set(OF_SEVERAL):
+            check_several(built, each.given.sampler.build(hidden), each.given.loss.build())
     _check_trials(trials, families)
     rivals = _rivals(baselines, hidden, seed)  # before the search: an error in them should not come after it
     folder = None if out is None else Path(out)

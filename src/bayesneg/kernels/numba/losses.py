@@ -221,7 +221,12 @@ def _debiased_softmax(form, positive, negatives, weights, log_q, threshold, by_n
             by_negatives[k] = mass
             tilt += mass
             tilted += mass * np.exp(z)
-    mean, own, floor = tilted / tilt * np.exp(highest), np.exp(positive * per_tau), np.exp(-per_tau)
+    shift = max(positive * per_tau, np.log(tilted / tilt) + highest, -per_tau)  # of the powers below
+    mean, own, floor = (
+        tilted / tilt * np.exp(highest - shift),
+        np.exp(positive * per_tau - shift),
+        np.exp(-per_tau - shift),
+    )
     debiased = (mean - rate * own) / (1.0 - rate)
     total = own + n * max(debiased, floor)
     outer = n / (total * (1.0 - rate)) if debiased > floor else 0.0
@@ -229,7 +234,7 @@ def _debiased_softmax(form, positive, negatives, weights, log_q, threshold, by_n
         if weights[k] > 0.0:
             chance = by_negatives[k] * np.exp(negatives[k] * per_tau - highest) / tilted
             by_negatives[k] = outer * mean * per_tau * ((1.0 + beta) * chance - beta * by_negatives[k] / tilt)
-    return np.log(total) - positive * per_tau, (own / total - 1.0 - outer * rate * own) * per_tau
+    return np.log(total) + (shift - positive * per_tau), (own / total - 1.0 - outer * rate * own) * per_tau
 
 
 FORMS: tuple[type, ...] = tuple(_LOSSES)

@@ -1,7 +1,7 @@
 """Every built-in loss with its gradient, in NumPy: a function of scores.
 
 Notation: s_i is the score of the positive, s_k those of the negatives, d_k = s_k − s_i, ω_k the weight of a negative
-and q_k the probability that it was drawn with. A negative of weight 0 does not count, and an example without one that
+and q_k how often it is drawn, 1 if uniformly. A negative of weight 0 does not count, and an example without one that
 counts has loss and gradients 0. A loss is a plain tuple of numbers, which numba and torch execute too.
 """
 
@@ -20,7 +20,7 @@ class Scores(NamedTuple):
     positive: Any  # (B,)
     negatives: Any  # (B, K)
     weights: Any  # (B, K), 0 where a negative does not count
-    log_q: Any = None  # (K,) or (B, K) log-probabilities of the draw, up to a constant; None is uniform
+    log_q: Any = None  # (K,) or (B, K), how often each is drawn against a uniform draw; None is 0
     threshold: Any = None  # (B,) the user's K-th highest score, for losses that ask for it
 
 
@@ -139,18 +139,18 @@ class DebiasedSoftmax(NamedTuple):
 
     def evaluate(self, scores: Scores) -> LossValues:
         tau, rate, beta, counts = self.temperature, self.positive_rate, self.hardness, counted(scores.weights)
-        z, z_i, n = scores.negatives / tau, scores.positive / tau, (scores.weights > 0).sum(axis=1)
+        z, z_i, n = scores.negatives / tau, scores.positive / tau, np.maximum((scores.weights > 0).sum(axis=1), 1)
         tilted, chances = log_sum_exp((1.0 + beta) * z + log_weights(scores))
         tilt, tilts = log_sum_exp(beta * z + log_weights(scores))
-        mean = np.exp(np.where(counts, tilted, 0.0) - np.where(counts, tilt, 0.0))  # E
-        debiased = (mean - rate * np.exp(z_i)) / (1.0 - rate)
-        free = debiased > np.exp(-1.0 / tau)
-        rest = n * np.maximum(debiased, np.exp(-1.0 / tau))
-        total = np.exp(z_i) + rest
-        outer = np.where(free, n / (total * (1.0 - rate)), 0.0)  # by E
+        log_mean = np.where(counts, tilted, 0.0) - np.where(counts, tilt, 0.0)  # log E
+        highest = np.maximum(np.maximum(z_i, log_mean), -1.0 / tau)  # every power below is divided by exp(highest)
+        power, mean, floor = np.exp(z_i - highest), np.exp(log_mean - highest), np.exp(-1.0 / tau - highest)
+        debiased = (mean - rate * power) / (1.0 - rate)
+        total = power + n * np.maximum(debiased, floor)
+        outer = np.where(debiased > floor, n / (total * (1.0 - rate)), 0.0)  # by E
         by_negatives = (counts * outer * mean)[:, None] * ((1.0 + beta) * chances - beta * tilts) / tau
-        by_positive = counts * (-1.0 + np.exp(z_i) / total - outer * rate * np.exp(z_i)) / tau
-        return LossValues(counts * (np.log(total) - z_i), by_positive, by_negatives)
+        by_positive = counts * (-1.0 + power / total - outer * rate * power) / tau
+        return LossValues(counts * (np.log(total) + (highest - z_i)), by_positive, by_negatives)
 
 
 # ---------------------------------------------------------------------------------------------------------- shared

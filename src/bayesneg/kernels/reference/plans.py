@@ -37,3 +37,14 @@ def log_inclusion(p: np.ndarray, draws: int) -> np.ndarray:
     """
     with np.errstate(divide="ignore"):
         return np.log(-np.expm1(draws * np.log1p(-np.minimum(p, 1.0))))
+
+
+def pool_log_q(p: np.ndarray, draws: int, n_drawable: int) -> np.ndarray:
+    """log q of items in a pool of independent draws: their inclusion against that of a uniform pool of the same size.
+
+    A uniform pool without replacement holds each of the n drawable items with probability min(draws, n) / n.
+
+    >>> np.exp(pool_log_q(np.array([0.5, 0.25]), 2, 3)).round(4)
+    array([1.125 , 0.6562])
+    """
+    return log_inclusion(p, draws) - np.log(min(draws, n_drawable) / n_drawable)

@@ -23,7 +23,7 @@ class SharedPool(NamedTuple):
     """The items that all examples of a batch share."""
 
     items: Any  # (N,)
-    log_q: Any = None  # (N,) log-probabilities that an item is in the pool, up to a constant; None where all are equal
+    log_q: Any = None  # (N,) as in :class:`~bayesneg.interfaces.Negatives`; None where all are equal
     corrects: bool = True  # whether a loss is corrected by log_q; F always is
 
 

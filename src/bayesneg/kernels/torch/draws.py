@@ -5,6 +5,9 @@ Rows of users are searched through one ascending list of keys, in one step for a
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -114,6 +117,7 @@ class TorchDraws:
         self.weights: Tensor | None = None
         if plan.probabilities is not None:
             self.weights = torch.as_tensor(plan.probabilities, dtype=torch.float64, device=self.device)
+            self.n_drawable = int(np.count_nonzero(plan.probabilities))
             self.weighted = WeightedKeys(keys, self.weights)
         if isinstance(plan, CandidatePlan) and plan.prior is not None:
             self.prior = TorchPrior(plan.prior, self.device)
@@ -142,12 +146,13 @@ class TorchDraws:
             size = n_items if plan.size is None else min(plan.size, n_items)
             return SharedPool(torch.randperm(n_items, device=self.device, generator=generator)[:size])
         items = positives if plan.size is None else self.weighted.pool(plan.size, generator)
-        return SharedPool(items, log_inclusion(self.weights[items], len(items)).float(), plan.corrects)
+        return SharedPool(items, pool_log_q(self.weights[items], len(items), self.n_drawable).float(), plan.corrects)
 
 
-def log_inclusion(p: Tensor, draws: int) -> Tensor:
-    """log(1 − (1 − p)^n), as the reference has it."""
-    return torch.log(-torch.expm1(draws * torch.log1p(-p.clamp(max=1.0))))
+def pool_log_q(p: Tensor, draws: int, n_drawable: int) -> Tensor:
+    """log q of items in a pool of independent draws, as the reference has it."""
+    inclusion = torch.log(-torch.expm1(draws * torch.log1p(-p.clamp(max=1.0))))
+    return inclusion - math.log(min(draws, n_drawable) / n_drawable)
 
 
 def first_of_its_user(users: Tensor, n_users: int) -> Tensor:

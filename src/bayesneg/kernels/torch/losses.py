@@ -122,17 +122,18 @@ def _pairwise_surrogate(form: PairwiseSurrogate, scores: Scores) -> LossValues:
 @evaluates(DebiasedSoftmax)
 def _debiased_softmax(form: DebiasedSoftmax, scores: Scores) -> LossValues:
     tau, rate, beta, counts = form.temperature, form.positive_rate, form.hardness, _counted(scores)
-    z_i, n = scores.positive / tau, (scores.weights > 0).sum(dim=1)
+    z_i, n = scores.positive / tau, (scores.weights > 0).sum(dim=1).clamp(min=1)
     tilted, chances = _log_sum_exp(_logits(scores, (1 + beta) / tau), None)
     tilt, tilts = _log_sum_exp(_logits(scores, beta / tau), None)
-    mean = torch.where(counts > 0, tilted - tilt, 0).exp()  # E
-    power, floor = z_i.exp(), torch.full_like(z_i, -1 / tau).exp()
+    log_mean = torch.where(counts > 0, tilted - tilt, 0)  # log E
+    highest = torch.maximum(z_i, log_mean).clamp(min=-1 / tau)  # every power below is divided by exp(highest)
+    power, mean, floor = (z_i - highest).exp(), (log_mean - highest).exp(), (-1 / tau - highest).exp()
     debiased = (mean - rate * power) / (1 - rate)
     total = power + n * torch.maximum(debiased, floor)
     outer = torch.where(debiased > floor, n / (total * (1 - rate)), 0)
     by_negatives = (counts * outer * mean / tau)[:, None] * ((1 + beta) * chances - beta * tilts)
     by_positive = counts * (power / total - outer * rate * power - 1) / tau
-    return LossValues(counts * (total.log() - z_i), by_positive, by_negatives)
+    return LossValues(counts * (total.log() + (highest - z_i)), by_positive, by_negatives)
 
 
 # ---------------------------------------------------------------------------------------------------------- shared
