@@ -130,9 +130,9 @@ def test_no_run_is_touched_where_another_cannot_be_resumed(bayesneg, ratings):
 
 def test_what_a_sampler_of_one_s_own_prints_stays_out_of_the_json(bayesneg, ratings):
     (ratings.parent / "chatty.py").write_text(
-        "import numpy as np\nimport bayesneg as bn\n\n\nclass Chatty(bn.NegativeSampler):\n"
+        "import bayesneg as bn\n\n\nclass Chatty(bn.NegativeSampler):\n"
         "    def sample(self, batch):\n        print('hello')\n"
-        "        return np.full(len(batch.users), bn.NO_NEGATIVE)\n"
+        "        return bn.RNS().sample(batch)\n"
     )
     done = bayesneg("train", ratings, "--sampler", "chatty.py:Chatty", "--epochs", 1, "--json")
     assert done.code == 0

@@ -111,7 +111,7 @@ def test_every_example_is_trained_once_an_epoch_whatever_the_batch(batch_size):
     class Watching(bn.NegativeSampler):
         def sample(self, batch):
             sizes.append(len(batch.users))
-            return np.full(len(batch.users), bn.NO_NEGATIVE)
+            return bn.RNS().sample(batch)
 
     split = bn.split(bn.synthetic(20, 30, seed=0), test=0.2, seed=0)
     fit(split, Watching(), epochs=1, model=bn.TorchMF(dim=2, batch_size=batch_size, device="cpu"))
@@ -127,7 +127,7 @@ def test_shuffle_once_keeps_the_order_and_shuffle_epoch_changes_it(split, shuffl
     class Watching(bn.NegativeSampler):
         def sample(self, batch):
             seen.append(batch.positions)
-            return np.full(len(batch.users), bn.NO_NEGATIVE)
+            return bn.RNS().sample(batch)
 
     fit(split, Watching(), epochs=2, model=bn.TorchMF(dim=2, batch_size=10**6, shuffle=shuffle, device="cpu"))
     assert np.array_equal(*seen) == (shuffle == "once")
