@@ -175,7 +175,7 @@ def test_draws_depend_on_seed_epoch_and_step_alone():
 
 def test_srns_reads_the_scores_of_past_epochs_with_any_loss():
     """α weighs the deviation over past epochs: without them it would change nothing."""
-    model = bn.TorchMF(dim=4, device="cpu", batch_size=128, learning_rate=0.05)
+    model = bn.TorchMF(dim=4, device="cpu", batch_size=128, learning_rate=0.05, similarity="cosine")
 
     def trained(alpha):
         sampler = bn.SRNS(memory=5, fresh=5, alpha=alpha, warmup=1)

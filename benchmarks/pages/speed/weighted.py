@@ -41,14 +41,16 @@ def pools(result: Result) -> list[str]:
     peak = f"{result['host_peak_mib']:,.0f} MiB at the peak, everything included"
     if on_gpu:
         peak = f"{max(result['gpu_peak_mib'].values()):,.0f} MiB of GPU memory at the peak"
+    rows_of_prior = "" if not prior else (
+        f" The likeliest items of the learned prior, {prior['items_per_user']:.0f} per user, take {prior['rows_mib']:.0f} MiB "
+        f"and {prior['rows_seconds']:.0f} s once per fit, which takes {prior['fit_seconds']:.0f} s."
+    )  # fmt: skip
     return [
         f"## A shared pool and the posterior, {where}",
         f"A step of `TorchMF` with `Softmax(temperature=0.08, negative_weight=1.22)` over {result['pool']:,} shared "
         f"negatives: batch {result['batch']:,}, d = {result['dim']}, cosine scores, {result['data']}. The goals: posterior "
         f"weights at most 1.5 times none, an epoch of {result['steps_per_epoch']} steps in {goal} s. {peak}. A matrix of "
-        f"batch × pool takes 16 MiB. The likeliest items of the learned prior, {prior['items_per_user']:.0f} per user, "
-        f"take {prior['rows_mib']:.0f} MiB and {prior['rows_seconds']:.0f} s once per fit, which takes "
-        f"{prior['fit_seconds']:.0f} s.",
+        f"batch × pool takes 16 MiB.{rows_of_prior}",
         table(["weights", "ms per step", "s per epoch", "ratio"], rows),
     ]
 

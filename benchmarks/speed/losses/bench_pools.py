@@ -39,6 +39,9 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--steps", type=int, help="timed together in each repeat; 8 on the CPU, 64 on a GPU")
     parser.add_argument("--synthetic", action="store_true", help="generate the pairs, whether or not there is data")
+    parser.add_argument(
+        "--without-learned", action="store_true", help="leave out the learned prior, which takes longest"
+    )
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)  # this folder's default is one
@@ -48,7 +51,7 @@ def main() -> None:
     )
     device = model.start(train, rng=stream(0, "init")).device
     steps = options.steps or (64 if device.type == "cuda" else 8)
-    prior, prior_facts = learned(train)
+    prior, prior_facts = (None, {}) if options.without_learned else learned(train)
     contenders, memory = {}, {}
     for label, sampler in samplers(prior).items():
         contenders[label], memory[label] = steps_of(train, model, sampler, steps, device)
@@ -71,13 +74,10 @@ def main() -> None:
     print(f"wrote {write_result(__file__, found, suffix=f'_{device.type}')}")
 
 
-def samplers(prior: bn.Prior) -> dict[str, NegativeSampler]:
+def samplers(prior: bn.Prior | None) -> dict[str, NegativeSampler]:
     posterior: dict[str, Any] = {"candidates": POOL, "shared": True, "weighting": "posterior", "likelihood": "mixture"}
-    return {
-        NONE: bn.RNS(negatives=POOL, shared=True),
-        POPULARITY: bn.BNS(**posterior),
-        LEARNED: bn.BNS(**posterior, prior=prior),
-    }
+    found: dict[str, NegativeSampler] = {NONE: bn.RNS(negatives=POOL, shared=True), POPULARITY: bn.BNS(**posterior)}
+    return found if prior is None else {**found, LEARNED: bn.BNS(**posterior, prior=prior)}
 
 
 def learned(train: bn.Interactions) -> tuple[bn.Prior, dict[str, float]]:
