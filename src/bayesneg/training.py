@@ -216,13 +216,16 @@ class _Training:
         return ranking.evaluate(self.learner.frozen(), self.split, k=k, part=part, metrics="ndcg").mean[f"ndcg@{k}"]
 
     def _check_learned(self) -> None:
-        if isinstance(self.model, Baseline) or self.quality.skipped < len(self.split.train):
+        train = self.split.train
+        if isinstance(self.model, Baseline) or self.quality.skipped < len(train):
             return
+        if not ((train.counts > 0) & (train.counts < train.n_items)).any():
+            return  # users without unobserved items are skipped, and the record counts them
         name = type(self.sampler).__name__
         raise InputError(
             f"nothing was learned in epoch {self.epoch}: {name} gave no training pair a negative that counts, since "
-            "all negatives are training items of their users or have weight 0; draw more negatives, or use data in "
-            "which users have unobserved items"
+            "all negatives are training items of their users or have weight 0; draw more negatives, or check the "
+            "sampler"
         )
 
     def _check_finite(self) -> None:
