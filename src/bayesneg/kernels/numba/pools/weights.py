@@ -113,7 +113,7 @@ def write_by_rank(x, repeated, stands_for, rows, prior, likelihood, weight, ramp
     rows, prior, likelihood = lent(rows), lent(prior), lent(likelihood)
     n_pool = x.shape[1]
     space, outside = rank_space(n_pool), np.empty(n_pool, dtype=np.int64)
-    F, at_most = np.empty(n_pool, dtype=np.float64), np.empty(n_pool, dtype=np.int32)
+    F, at_most = np.empty(n_pool, dtype=np.float64), np.empty(n_pool, dtype=np.uint32)
     tables, known = np.empty((TABLES, n_pool + 1), dtype=np.float64), np.full(TABLES, -1)
     by_count = np.empty(n_pool + 1, dtype=np.float32)
     for b in range(first, last):
