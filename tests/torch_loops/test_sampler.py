@@ -319,3 +319,30 @@ def test_nothing_waits_for_the_gpu(name, nothing_waits):
     sampler(users, items, U, V)  # binds, compiles
     with nothing_waits():
         sampler(users, items, U, V)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_a_replayed_call_samples_what_the_call_itself_does(name):
+    replaying, launching = (bnt.Sampler(SAMPLERS[name], TRAIN, seed=3) for _ in range(2))
+    U, V = torch.randn(80, 8, device="cuda"), torch.randn(60, 8, device="cuda")
+    users, items = (torch.from_numpy(part.astype(np.int64)).cuda() for part in (TRAIN.users, TRAIN.indices))
+    order = torch.randperm(len(users), generator=torch.Generator().manual_seed(1)).cuda()
+    replayed = 0
+    for _ in range(2):
+        for batch in (*order.split(64)[:5], order[:30]):
+            U += 0.1 * torch.randn_like(U)  # in place, as an optimizer does
+            V += 0.1 * torch.randn_like(V)
+            found = replaying(users[batch], items[batch], U, V)
+            launching._recorded = None
+            expected = launching(users[batch], items[batch], U, V)
+            replayed += replaying._recorded is not None and replaying._recorded._graph is not None
+            for one, two in zip(found, expected, strict=True):
+                assert (one is None) == (two is None)
+                if one is not None:
+                    torch.testing.assert_close(one, two, rtol=1e-5, atol=1e-6)
+        for sampler in (replaying, launching):
+            sampler.end_epoch(U, V)
+    if name in ("rns", "dns", "bns", "pns"):
+        assert replayed >= 4  # the first two calls of an epoch prepare it

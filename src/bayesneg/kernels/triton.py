@@ -98,6 +98,37 @@ def _choose_by_posterior(  # type: ignore[no-untyped-def]
     tl.store(chosen + b, tl.where(size > 0, item, -1))
 
 
+def put_rows(
+    found: Tensor, users: Tensor, indptr: Tensor, items: Tensor, values: Tensor | None, slot_of: Tensor
+) -> None:
+    """Write the values of the users' rows, or 0, into (B, N), where their items lie in the pool.
+
+    ``found`` is contiguous; an item lies at ``slot_of`` (n_items,), −1 outside the pool; no row has an item twice.
+    """
+    whole = found.view(torch.uint8) if found.dtype == torch.bool else found
+    _put_rows[(len(users),)](
+        whole, found.shape[1], users, users.stride(0), indptr, items, items if values is None else values, slot_of,
+        ZERO=values is None, OBSERVED=OBSERVED,
+    )  # fmt: skip
+
+
+@triton.jit
+def _put_rows(  # type: ignore[no-untyped-def]
+    found, n_pool, users, user_stride, indptr, items, values, slot_of, ZERO: tl.constexpr, OBSERVED: tl.constexpr
+):
+    b = tl.program_id(0).to(tl.int64)
+    user = tl.load(users + b * user_stride)
+    start, stop = tl.load(indptr + user), tl.load(indptr + user + 1)
+    for first in range(start, stop, OBSERVED):
+        place = first + tl.arange(0, OBSERVED)
+        item = tl.load(items + place, mask=place < stop, other=0)
+        slot = tl.load(slot_of + item, mask=place < stop, other=-1)
+        value = tl.zeros([OBSERVED], tl.float32)
+        if not ZERO:
+            value += tl.load(values + place, mask=place < stop, other=0)
+        tl.store(found + b * n_pool + slot, value.to(found.dtype.element_ty), mask=slot >= 0)
+
+
 def weigh_pool(
     at_most: Tensor, totals: Tensor, counts: Tensor, priors: Tensor, *,
     likelihood: LikelihoodForm, weight: float, ramp: bool,

@@ -28,6 +28,7 @@ from bayesneg.samplers.bns import BNS
 from bayesneg.samplers.registry import as_sampler
 from bayesneg.seeding import seed_from, stream
 from bayesneg.torch.device_draws import DeviceDraws
+from bayesneg.torch.recorded_call import RecordedCalls
 from bayesneg.torch.tensor_scorer import TensorScorer
 from bayesneg.torch.validation import check_lengths, check_numbers, check_table, same_device, training_data
 
@@ -84,6 +85,9 @@ class Sampler:
         self._on_device = draws_itself(device) and self._plans(self._sampler)
         self._source = DeviceDraws(self.train, rows) if self._on_device else HostDraws(device)
         self._negatives = BatchNegatives(self.train, rows, self._source, scores_at_once=SCORES)
+        self._recorded: RecordedCalls | None = None
+        if isinstance(self._source, DeviceDraws) and device.type == "cuda":
+            self._recorded = RecordedCalls(self._source.generator)
 
     def _plans(self, sampler: NegativeSampler) -> bool:
         """Whether a device can make the draws itself."""
@@ -152,14 +156,29 @@ class Sampler:
 
     def _sample(self, users: Tensor, positives: Tensor, layers: Layers) -> Negatives:
         assert self._sampler is not None
-        scores = EmbeddingScores(*pooled(layers), users, cosine=self.cosine, layers=layers)
-        self._scorer.see(scores)
         batch = self._batch(users, positives)
         check_batch_size(self._sampler, batch, len(users))
         if isinstance(self._source, DeviceDraws):
             self._source.generator.manual_seed(seed_from(batch.rng) >> 1)
         self.step += 1
-        return self._negatives.of(self._sampler, batch, users, positives, scores)
+
+        def call(users: Tensor, positives: Tensor) -> Negatives:
+            assert self._sampler is not None
+            scores = EmbeddingScores(*pooled(layers), users, cosine=self.cosine, layers=layers)
+            self._scorer.see(scores)
+            return self._negatives.of(self._sampler, batch, users, positives, scores)
+
+        if self._recorded is not None and self._is_replayed(len(users), layers):
+            return self._recorded.of(call, users, positives, (layers.users[0], layers.items[0]))
+        return call(users, positives)
+
+    def _is_replayed(self, n_examples: int, layers: Layers) -> bool:
+        """Whether the calls of an epoch differ in their examples and draws alone; its first one prepares the rest."""
+        if self.step == 1 or len(layers.users) > 1 or n_examples * self.train.n_items > SCORES:
+            return False
+        assert self._sampler is not None
+        shared = isinstance(self._sampler, RuleSampler) and (self._sampler.is_shared or self._sampler.holds_out)
+        return not shared and self._negatives.replays
 
     def _batch(self, users: Tensor, positives: Tensor) -> Batch:
         """The batch in host memory; where a GPU draws, its numbers stay there."""
@@ -206,6 +225,8 @@ class Sampler:
             self._scorer.see(EmbeddingScores(*vectors, nobody, cosine=self.cosine))
             self._sampler.end_epoch(self.epoch, self._scorer)
         self.epoch, self.step = self.epoch + 1, 0
+        if self._recorded is not None:
+            self._recorded.begin_epoch()
 
     def _stored(self) -> dict[str, np.ndarray] | None:
         """The state of the sampler, with what a rule keeps on the device; None before it has one."""

@@ -69,6 +69,23 @@ def with_cells(matrix: Tensor, cells: Tensor, values: Tensor | float) -> Tensor:
     return flat.index_fill_(0, cells, values)[:-1].view_as(matrix)
 
 
+def put_rows(
+    matrix: Tensor, indptr: Tensor, items: Tensor, values: Tensor | None, users: Tensor, slot_of: Tensor, longest: int
+) -> Tensor:
+    """The matrix (B, N), or one that can be expanded to it, with ``values`` of the users' rows, or 0, in the pool.
+
+    The rows begin at ``indptr``; ``values`` are None or as long as ``items``; no row is longer than ``longest``.
+    """
+    shape = len(users), matrix.shape[1]
+    fused = fused_for(users.device)
+    if fused is not None:
+        found: Tensor = matrix.expand(shape).clone(memory_format=torch.contiguous_format)
+        fused.put_rows(found, users, indptr, items, values, slot_of)
+        return found
+    pairs = pooled(indptr, items, users, slot_of, shape[1], longest)
+    return with_cells(matrix.expand(shape), pairs.cells, 0 if values is None else values[pairs.entries])
+
+
 def slots_of(pool: Tensor, n_items: int) -> Tensor:
     """The first position (n_items,) of each item in the pool, −1 outside it."""
     slots = torch.full((n_items,), len(pool), dtype=torch.int64, device=pool.device)
@@ -79,8 +96,7 @@ def slots_of(pool: Tensor, n_items: int) -> Tensor:
 def counting(pool: Tensor, slot_of: Tensor, users: Tensor, rows: TrainingRows) -> Tensor:
     """True (B, N) where an item of the pool counts: unobserved by the user, and the first of its kind."""
     first = slot_of[pool] == numbers(len(pool), pool.device)
-    pairs = pooled(rows.indptr, rows.items, users, slot_of, len(pool), rows.longest)
-    return with_cells(first.expand(len(users), -1), pairs.cells, False)
+    return put_rows(first[None, :], rows.indptr, rows.items, None, users, slot_of, rows.longest)
 
 
 def sums_in_rows(parts: Tensor, users: Tensor, items: Tensor, rows: TrainingRows) -> Tensor:
@@ -137,9 +153,8 @@ class TorchPrior:
         if not isinstance(self.form, SparseRows) or len(self.arrays[-1]) == 0:
             return self._base(users, pool, slot_of)
         indptr, items, values = self.arrays[-3:]
-        pairs = pooled(indptr, items, users, slot_of, len(pool), self.longest)
-        found = self._base(users, pool, slot_of).expand(len(users), len(pool))
-        return with_cells(found, pairs.cells, values[pairs.entries])
+        base = self._base(users, pool, slot_of).expand(-1, len(pool))
+        return put_rows(base, indptr, items, values, users, slot_of, self.longest)
 
     def _base(self, users: Tensor, pool: Tensor, slot_of: Tensor) -> Tensor:
         """The same without the pairs of a sparse row."""

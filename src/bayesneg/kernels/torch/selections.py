@@ -36,6 +36,7 @@ class TorchSelection(ABC):
     """A rule that selects several negatives, on a device."""
 
     needs_firsts = False  # whether the selection depends on which example is its user's first in the batch
+    is_recordable = False  # whether a CUDA graph can replay it within an epoch: it changes nothing that it reads
 
     def __init__(self, rule: Any, device: torch.device) -> None:
         self.rule, self.device = rule, device
@@ -64,6 +65,7 @@ class TorchOne(TorchSelection):
         super().__init__(rule, device)
         self.choice: TorchChoice = torch_choice(rule)(rule, device)
         self.needs_firsts = self.choice.needs_firsts
+        self.is_recordable = self.choice.recordable and not self.choice.is_refreshed and not self.choice.state
 
     def load(self, rule: Any) -> None:
         super().load(rule)
@@ -82,11 +84,15 @@ class TorchOne(TorchSelection):
 
 
 class TorchTakeAll(TorchSelection):
+    is_recordable = True
+
     def select(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> SeveralTensors:
         return taken(batch, torch.ones_like(batch.draws.candidates, dtype=torch.float32))
 
 
 class TorchTakeSeveralHighest(TorchSelection):
+    is_recordable = True
+
     def select(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> SeveralTensors:
         drawn, top = batch.draws, self.rule.top
         beyond = drawn.candidates < 0
@@ -105,6 +111,8 @@ class TorchTakeSeveralHighest(TorchSelection):
 
 
 class TorchTakeSeveralResampled(TorchSelection):
+    is_recordable = True
+
     def __init__(self, rule: TakeSeveralResampled, device: torch.device) -> None:
         super().__init__(rule, device)
         self.log_q = torch.tensor(rule.log_q, device=device)
@@ -123,6 +131,7 @@ class TorchJudged(TorchSelection):
         choice = torch_choice(rule.rule)(rule.rule, device)
         assert isinstance(choice, TorchMostUnbiased)
         self.judge = choice
+        self.is_recordable = not choice.is_refreshed
 
     def load(self, rule: Any) -> None:
         super().load(rule)

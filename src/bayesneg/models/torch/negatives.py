@@ -131,6 +131,11 @@ class BatchNegatives:
             return False
         return self._weigher is not None and self._weigher.recordable(n_examples, self.rows)
 
+    @property
+    def replays(self) -> bool:
+        """Whether a CUDA graph can hold :meth:`of` for the rest of the epoch, where the device makes the draws."""
+        return self._selection is not None and self._selection.is_recordable
+
     def store(self) -> None:
         """Write the state of a rule on the device back to the sampler, as at the end of an epoch."""
         if self._selection is not None:

@@ -40,7 +40,7 @@ def rank_space(n):  # type: ignore[no-untyped-def]
 
 @kernel
 def count_at_most(x, outside, space, at_most):  # type: ignore[no-untyped-def]
-    """Write #{x ≤ x_k} (n,) uint32 of each score; those at the positions ``outside`` are not counted, and their number is any."""
+    """Write #{x ≤ x_k} of each score, uint32; those at the positions ``outside`` do not count, and theirs is any."""
     buckets, ends, slots, _ = space
     n = np.uint32(len(x) - len(outside))
     most = find_buckets(x, outside, space)

@@ -71,6 +71,7 @@ class TorchChoice(ABC):
     changing: tuple[str, ...] = ()  # fields of the rule that follow the epoch
     recordable = True  # whether a CUDA graph can replay the choice
     needs_firsts = False  # whether the choice depends on which example is its user's first in the batch
+    is_refreshed = False  # whether the rule has other numbers for each batch
 
     def __init__(self, rule: Any, device: torch.device) -> None:
         self.rule, self.device = rule, device

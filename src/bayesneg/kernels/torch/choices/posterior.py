@@ -99,6 +99,8 @@ class TorchLeastRisk(TorchMostUnbiased):
 
 @executes(LeastRiskBySummary)
 class TorchLeastRiskBySummary(TorchLeastRisk):
+    is_refreshed = True
+
     def __init__(self, rule: Any, device: torch.device) -> None:
         super().__init__(rule, device)
         # a model on a GPU refreshes the knots there; as_tensor then takes the very tensor
