@@ -1,0 +1,172 @@
+"""Run a stage of the study of docs/study.md; what is finished stays, and an interrupted stage resumes.
+
+    BAYESNEG_DATA=… python -m benchmarks.studies.negatives pilot gowalla mf [--jobs 4] [--seconds 500]
+    BAYESNEG_DATA=… python -m benchmarks.studies.negatives search gowalla mf [--only posterior,oracle]
+    BAYESNEG_DATA=… python -m benchmarks.studies.negatives final gowalla mf
+    python -m benchmarks.studies.negatives pilot gowalla mf --arrays data.npz    # packed by --pack data.npz
+
+Several datasets or models are separated by commas. A run is a file in runs/study/; ``--seconds`` starts none after
+that time. A learned prior is fitted once for each training part; ``--solver dense`` solves EASE on a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import sys
+import time
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import bayesneg as bn
+from bayesneg.runs.record import jsonable
+from benchmarks import machine
+from benchmarks.studies.negatives import choosing, plan
+from benchmarks.studies.negatives.contenders import CONTENDERS, Given, parts_of
+from benchmarks.studies.negatives.plan import Trial
+from benchmarks.studies.negatives.priors import StoredPrior, store
+from benchmarks.studies.packing import PackedSource, pack
+from benchmarks.studies.splits import StudySource
+
+RUNS: Final = machine.ROOT / "runs" / "study"
+KEPT: Final = ("epoch", "seconds", "tnr", "inf", "gradient_fn", "tnr_uniform", "ndcg@20")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("stage", choices=("pilot", "search", "final"))
+    parser.add_argument("datasets", help=f"of {', '.join(plan.DATASETS)}")
+    parser.add_argument("models", help=f"of {', '.join(plan.MODELS)}")
+    parser.add_argument("--only", default="", help="contenders, all unless given")
+    parser.add_argument("--jobs", type=int, default=1, help="trainings at a time")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="start no training after these")
+    parser.add_argument("--solver", default="auto", help="of EASE in the learned prior; dense needs a GPU")
+    parser.add_argument("--arrays", type=Path, help="read the data from this file")
+    parser.add_argument("--pack", type=Path, help="write the data to this file, and train nothing")
+    parser.add_argument("--out", type=Path, default=RUNS, help="folder of the runs")
+    given = parser.parse_args()
+    started = time.monotonic()
+    datasets, models = given.datasets.split(","), given.models.split(",")
+    if given.pack is not None:
+        return pack(StudySource(), datasets, given.pack)
+    names = given.only.split(",") if given.only else list(CONTENDERS)
+    trials = [
+        trial
+        for dataset in datasets
+        for model in models
+        for trial in trials_of(given.stage, dataset, model, names, given.out)
+    ]
+    todo = [trial for trial in trials if not path_of(trial, given.out).exists()]
+    print(f"{len(trials)} trainings, {len(trials) - len(todo)} finished", file=sys.stderr)
+    for dataset, view in dict.fromkeys((trial.dataset, trial.view) for trial in todo):
+        fit_prior(dataset, view, given)
+    failed = run_all(todo, given, started)
+    raise SystemExit(1 if failed else 0)
+
+
+def trials_of(stage: str, dataset: str, model: str, names: list[str], out: Path) -> list[Trial]:
+    """The trainings of a stage, which needs the one before it."""
+    if stage == "pilot":
+        return plan.pilot(dataset, model)
+    finished = choosing.read(out / f"{dataset}-{model}")
+    shared = choosing.of_pilot(finished, plan.pilot(dataset, model))
+    searched = plan.search(dataset, model, shared, names)
+    if stage == "search":
+        return searched
+    best = choosing.of_search(finished, searched)
+    pairs = list(best.values())
+    for name, without in plan.EQUAL.items():
+        if name in best and without in best:
+            chosen, epoch = best[without]
+            pairs.append((chosen._replace(contender=name), epoch))
+    trials = [trial for chosen, epoch in pairs for trial in plan.final(chosen, epoch)]
+    return list({trial.key: trial for trial in trials}.values())
+
+
+def path_of(trial: Trial, out: Path) -> Path:
+    return out / f"{trial.dataset}-{trial.model}" / f"{trial.key}.json"
+
+
+def prior_path(dataset: str, view: str, out: Path) -> Path:
+    return out / "priors" / f"{dataset}-{view}.npz"
+
+
+def fit_prior(dataset: str, view: str, given: argparse.Namespace) -> None:
+    path = prior_path(dataset, view, given.out)
+    if not path.exists():
+        started = time.monotonic()
+        prior = bn.priors.Learned(item_model="ease", solver=given.solver)
+        store(prior, source_of(given.arrays).split(dataset, view).train, path)
+        print(f"prior of {dataset} {view} in {time.monotonic() - started:.0f} s", file=sys.stderr)
+
+
+def run_all(todo: list[Trial], given: argparse.Namespace, started: float) -> int:
+    """Train in worker processes; returns how many failed."""
+    failed, waiting, running = 0, list(todo), dict[Future[float], Trial]()
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(given.jobs, mp_context=context) as crew:
+        while waiting or running:
+            while waiting and len(running) < given.jobs and time.monotonic() - started < given.seconds:
+                trial = waiting.pop(0)
+                running[crew.submit(trained, trial, given.out, given.arrays)] = trial
+            if not running:
+                break
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                trial, error = running.pop(future), future.exception()
+                failed += error is not None
+                said = f"failed: {error!r}" if error is not None else f"{future.result():.5f}"
+                spent = time.monotonic() - started
+                print(f"{spent:5.0f} s {trial.dataset} {trial.model} {trial.key} {said}", file=sys.stderr)
+    return failed
+
+
+@cache
+def source_of(arrays: Path | None) -> StudySource:
+    return StudySource() if arrays is None else PackedSource(arrays=arrays)
+
+
+@cache
+def prior_of(path: Path) -> StoredPrior:
+    return StoredPrior(path)
+
+
+def trained(trial: Trial, out: Path, arrays: Path | None) -> float:
+    """Train once and write the run; returns its last NDCG@20."""
+    split = source_of(arrays).split(trial.dataset, trial.view)
+    given = Given(split, prior_of(prior_path(trial.dataset, trial.view, out)), plan.SCALES[trial[1:3]].pool)
+    model, sampler, loss = parts_of(trial.contender, trial.model, trial.setting, given)
+    began = time.perf_counter()
+    run = bn.fit(
+        model, split, sampler, loss=loss, epochs=trial.epochs, seed=trial.seed, select="last",
+        evaluate_every=plan.EVERY if trial.view == plan.BLIND else trial.epochs, progress=False,
+    )  # fmt: skip
+    found: dict[str, Any] = {
+        "trial": {**trial._asdict(), "setting": trial.setting._asdict()},
+        "machine": machine.machine() | {"device": device()},
+        "seconds": time.perf_counter() - began,
+        "label": run.record.label,
+        "dataset": run.record.dataset,
+        "final": run.record.final,
+        "epochs": [{name: line[name] for name in KEPT if name in line} for line in run.record.epochs],
+    }
+    if trial.view == plan.TEST and run.record.per_user is not None:
+        found["per_user"] = [round(float(value), 4) for value in run.record.per_user["ndcg@20"]]
+    path = path_of(trial, out)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_suffix(".part").write_text(json.dumps(jsonable(found)) + "\n", encoding="utf-8")
+    path.with_suffix(".part").replace(path)
+    return float(run.record.final["ndcg@20"] or 0.0)
+
+
+def device() -> str:
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""What the study chooses, on validation data alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.studies.negatives.plan import BLIND, Trial
+
+Finished = Mapping[str, dict[str, Any]]  # key of a trial → its run
+
+
+def read(folder: Path) -> Finished:
+    """The finished runs of a dataset and model."""
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
+
+
+def best_epoch(run: Mapping[str, Any]) -> tuple[float, int]:
+    """The highest NDCG@20 of a run, and the first epoch that has it."""
+    curve = {int(line["epoch"]): float(line["ndcg@20"]) for line in run["epochs"] if "ndcg@20" in line}
+    epoch = max(curve, key=lambda at: (curve[at], -at))
+    return curve[epoch], epoch
+
+
+def best_of(finished: Finished, trials: Sequence[Trial]) -> tuple[Trial, int, float]:
+    """The best of some trials on validation, its epoch and its value; all must be there."""
+    missing = [trial for trial in trials if trial.key not in finished]
+    if missing:
+        raise SystemExit(
+            f"{len(missing)} of {len(trials)} trainings of {missing[0].stage} {missing[0].dataset} {missing[0].model} "
+            f"{missing[0].contender} are missing; run that stage first"
+        )
+    assert all(trial.view == BLIND for trial in trials)
+    judged = [(trial, *best_epoch(finished[trial.key])) for trial in trials]
+    trial, value, epoch = max(judged, key=lambda one: one[1])
+    return trial, epoch, value
+
+
+def of_pilot(finished: Finished, trials: Sequence[Trial]) -> dict[str, Any]:
+    """The settings of the model that all contenders share."""
+    trial, _, _ = best_of(finished, trials)
+    return {key: value for key, value in trial.setting.model.items() if key != "batch_size"}
+
+
+def of_search(finished: Finished, trials: Sequence[Trial]) -> dict[str, tuple[Trial, int]]:
+    """The best setting and epoch of each contender."""
+    names = dict.fromkeys(trial.contender for trial in trials)
+    found = {name: best_of(finished, [trial for trial in trials if trial.contender == name]) for name in names}
+    return {name: (trial, epoch) for name, (trial, epoch, _) in found.items()}

@@ -1,0 +1,155 @@
+"""What the study runs, stage by stage, as docs/study-plan.md registers it before any run.
+
+``pilot`` finds, for plain softmax on the validation tenth, what all contenders of a model then share; ``search`` tries
+six settings of every contender on the same tenth; ``final`` trains the best of each on the whole training part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any, Final, NamedTuple
+
+from benchmarks.studies.negatives.contenders import CONTENDERS, Setting
+
+DATASETS: Final = ("gowalla", "yelp2018", "ml-1m", "ml-100k")
+MODELS: Final = ("mf", "lightgcn")
+BLIND: Final = "blind"
+TEST: Final = "last"
+EVERY: Final = 10  # epochs between two evaluations
+SEARCHED: Final = 6  # settings of every contender
+SEEDS: Final = 3  # of the final runs
+EQUAL: Final[Mapping[str, str]] = {  # weights → the contender without them, at whose setting both are compared
+    "posterior": "bsl",
+    "oracle": "bsl",
+    "in-batch posterior": "in-batch",
+    "in-batch oracle": "in-batch",
+}
+
+
+class Scale(NamedTuple):
+    """What belongs to a dataset."""
+
+    pool: int
+    epochs: int
+    temperatures: tuple[float, float, float]  # of the softmax family
+    batch_size: int = 2048
+
+
+SCALES: Final[Mapping[tuple[str, str], Scale]] = {
+    ("gowalla", "mf"): Scale(2048, 60, (0.07, 0.085, 0.1)),
+    ("yelp2018", "mf"): Scale(2048, 60, (0.09, 0.11, 0.13)),
+    ("ml-1m", "mf"): Scale(2048, 60, (0.12, 0.16, 0.22)),
+    ("ml-100k", "mf"): Scale(1024, 100, (0.15, 0.2, 0.3), 512),
+    ("gowalla", "lightgcn"): Scale(2048, 60, (0.09, 0.11, 0.13)),
+    ("yelp2018", "lightgcn"): Scale(2048, 60, (0.11, 0.13, 0.15)),
+    ("ml-1m", "lightgcn"): Scale(2048, 60, (0.12, 0.16, 0.22)),
+    ("ml-100k", "lightgcn"): Scale(1024, 100, (0.15, 0.2, 0.3), 512),
+}
+
+
+class Trial(NamedTuple):
+    """One training."""
+
+    stage: str
+    dataset: str
+    model: str
+    contender: str
+    setting: Setting
+    epochs: int
+    view: str = BLIND
+    seed: int = 0
+
+    @property
+    def key(self) -> str:
+        """A short name of all that it is made of."""
+        text = json.dumps([*self[1:4], [dict(part) for part in self.setting], *self[5:]], sort_keys=True)
+        return f"{self.contender.replace(' ', '-')}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def setting(model: Mapping[str, Any], loss: Mapping[str, Any] = {}, sampler: Mapping[str, Any] = {}) -> Setting:
+    return Setting(dict(model), dict(loss), dict(sampler))
+
+
+# ------------------------------------------------------------------------------------------------------------ pilot
+
+
+def pilot(dataset: str, model: str) -> list[Trial]:
+    """The learning rate of MF; the learning rate, the layers and the score of the ranking of LightGCN."""
+    scale = SCALES[dataset, model]
+    loss = {"temperature": scale.temperatures[1], "negative_weight": 1.1}
+    tried: Iterable[dict[str, Any]] = ({"learning_rate": rate} for rate in (0.002, 0.005, 0.01))
+    if model == "lightgcn":
+        tried = (
+            {"learning_rate": rate, "layers": layers, "ranking": ranking}
+            for rate, layers, ranking in product((0.002, 0.005), (1, 2, 3), ("same", "inner"))
+        )
+    return [
+        Trial("pilot", dataset, model, "bsl", setting({"batch_size": scale.batch_size, **one}, loss), scale.epochs)
+        for one in tried
+    ]
+
+
+# ----------------------------------------------------------------------------------------------------------- search
+
+
+def search(dataset: str, model: str, shared: Mapping[str, Any], names: Sequence[str]) -> list[Trial]:
+    """Six settings of each contender; ``shared`` is what the pilot found for the model."""
+    scale = SCALES[dataset, model]
+    base = {"batch_size": scale.batch_size, **shared}
+    return [
+        Trial("search", dataset, model, name, one, scale.epochs)
+        for name in names
+        for one in settings_of(name, model, scale, base)
+    ]
+
+
+def settings_of(name: str, model: str, scale: Scale, base: Mapping[str, Any]) -> Iterator[Setting]:
+    """The six settings of a contender."""
+    taus = scale.temperatures
+    wide = (0.8 * taus[0], *taus, 1.3 * taus[2], 1.7 * taus[2])  # where the temperature is all there is to choose
+    if name == "softmax":
+        yield from (setting(base, {"temperature": round(tau, 4)}) for tau in wide)
+    elif CONTENDERS[name].loss.__name__ == "Softmax":
+        for tau, b in product(taus, (1.1, 1.22)):
+            yield setting(base, {"temperature": tau, "negative_weight": b})
+    elif name == "sl@k":
+        for tau, spread in product(taus, (0.2, 1.0)):
+            yield setting(base, {"temperature": tau, "weight_temperature": spread})
+    elif name == "psl":
+        for tau, surrogate in product(taus, ("tanh", "relu")):
+            yield setting(base, {"temperature": tau, "surrogate": surrogate})
+    elif name == "dcl":
+        for tau, rate in product(taus, (3e-4, 1e-3)):
+            yield setting(base, {"temperature": tau, "positive_rate": rate})
+    elif name == "ccl":
+        for margin, weight in product((0.4, 0.6, 0.8), (50.0, 150.0)):
+            yield setting(base, {"margin": margin, "negative_weight": weight})
+    else:
+        yield from one_negative(name, model, base)
+
+
+def one_negative(name: str, model: str, base: Mapping[str, Any]) -> Iterator[Setting]:
+    """BPR with one negative: three pairs of learning rate and penalty, two samplers."""
+    samplers: Mapping[str, Sequence[Mapping[str, Any]]] = {
+        "bpr": ({},),
+        "dns": ({"candidates": 8, "top": 1}, {"candidates": 32, "top": 4}),
+        "ahns": ({"candidates": 8}, {"candidates": 32}),
+        "mixgcf": ({"candidates": 8}, {"candidates": 32}),
+        "bns": ({"candidates": 8, "likelihood": "mixture"}, {"candidates": 32, "likelihood": "mixture"}),
+    }
+    rates = ((0.001, 1e-4), (0.002, 1e-4), (0.005, 1e-4), (0.001, 1e-3), (0.002, 1e-3), (0.005, 1e-3))
+    own = {key: value for key, value in base.items() if key not in ("learning_rate", "ranking")}
+    chosen = samplers[name]
+    for (rate, penalty), sampler in product(rates if len(chosen) == 1 else rates[1::2], chosen):
+        yield setting({**own, "learning_rate": rate, "regularization": penalty}, {}, sampler)
+
+
+# ------------------------------------------------------------------------------------------------------------ final
+
+
+def final(chosen: Trial, epoch: int, seeds: int = SEEDS) -> list[Trial]:
+    """The setting and epoch that were best on validation, trained on the whole training part."""
+    return [chosen._replace(stage="final", view=TEST, seed=seed, epochs=epoch) for seed in range(seeds)]
