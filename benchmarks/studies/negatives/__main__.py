@@ -12,27 +12,24 @@ that time. A learned prior is fitted once for each training part; ``--solver den
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import sys
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import bayesneg as bn
-from bayesneg.runs.record import jsonable
 from benchmarks import machine
 from benchmarks.studies.negatives import choosing, plan
-from benchmarks.studies.negatives.contenders import CONTENDERS, Given, parts_of
+from benchmarks.studies.negatives.contenders import CONTENDERS
 from benchmarks.studies.negatives.plan import Trial
-from benchmarks.studies.negatives.priors import StoredPrior, store
-from benchmarks.studies.packing import PackedSource, pack
+from benchmarks.studies.negatives.priors import store
+from benchmarks.studies.negatives.training import path_of, prior_path, source_of, trained
+from benchmarks.studies.packing import pack
 from benchmarks.studies.splits import StudySource
 
 RUNS: Final = machine.ROOT / "runs" / "study"
-KEPT: Final = ("epoch", "seconds", "tnr", "inf", "gradient_fn", "tnr_uniform", "ndcg@20")
 
 
 def main() -> None:
@@ -86,14 +83,6 @@ def trials_of(stage: str, dataset: str, model: str, names: list[str], out: Path)
     return list({trial.key: trial for trial in trials}.values())
 
 
-def path_of(trial: Trial, out: Path) -> Path:
-    return out / f"{trial.dataset}-{trial.model}" / f"{trial.key}.json"
-
-
-def prior_path(dataset: str, view: str, out: Path) -> Path:
-    return out / "priors" / f"{dataset}-{view}.npz"
-
-
 def fit_prior(dataset: str, view: str, given: argparse.Namespace) -> None:
     path = prior_path(dataset, view, given.out)
     if not path.exists():
@@ -122,50 +111,6 @@ def run_all(todo: list[Trial], given: argparse.Namespace, started: float) -> int
                 spent = time.monotonic() - started
                 print(f"{spent:5.0f} s {trial.dataset} {trial.model} {trial.key} {said}", file=sys.stderr)
     return failed
-
-
-@cache
-def source_of(arrays: Path | None) -> StudySource:
-    return StudySource() if arrays is None else PackedSource(arrays=arrays)
-
-
-@cache
-def prior_of(path: Path) -> StoredPrior:
-    return StoredPrior(path)
-
-
-def trained(trial: Trial, out: Path, arrays: Path | None) -> float:
-    """Train once and write the run; returns its last NDCG@20."""
-    split = source_of(arrays).split(trial.dataset, trial.view)
-    given = Given(split, prior_of(prior_path(trial.dataset, trial.view, out)), plan.SCALES[trial[1:3]].pool)
-    model, sampler, loss = parts_of(trial.contender, trial.model, trial.setting, given)
-    began = time.perf_counter()
-    run = bn.fit(
-        model, split, sampler, loss=loss, epochs=trial.epochs, seed=trial.seed, select="last",
-        evaluate_every=plan.EVERY if trial.view == plan.BLIND else trial.epochs, progress=False,
-    )  # fmt: skip
-    found: dict[str, Any] = {
-        "trial": {**trial._asdict(), "setting": trial.setting._asdict()},
-        "machine": machine.machine() | {"device": device()},
-        "seconds": time.perf_counter() - began,
-        "label": run.record.label,
-        "dataset": run.record.dataset,
-        "final": run.record.final,
-        "epochs": [{name: line[name] for name in KEPT if name in line} for line in run.record.epochs],
-    }
-    if trial.view == plan.TEST and run.record.per_user is not None:
-        found["per_user"] = [round(float(value), 4) for value in run.record.per_user["ndcg@20"]]
-    path = path_of(trial, out)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.with_suffix(".part").write_text(json.dumps(jsonable(found)) + "\n", encoding="utf-8")
-    path.with_suffix(".part").replace(path)
-    return float(run.record.final["ndcg@20"] or 0.0)
-
-
-def device() -> str:
-    import torch
-
-    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
 
 
 if __name__ == "__main__":
