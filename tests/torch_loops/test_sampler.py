@@ -43,7 +43,7 @@ SAMPLERS = {
     "in-batch": bn.samplers.InBatch(weighting="posterior"),
     "oracle": bn.BNS(prior=bn.priors.Oracle(SPLIT.test)),
     "ahns": bn.samplers.AHNS(candidates=4),
-    "dens": bn.samplers.DENS(candidates=4, warmup=1, negatives=2),
+    "dens": bn.samplers.DENS(candidates=4, warmup=0, gate_learning_rate=0.5, negatives=2),
     "mixgcf": bn.samplers.MixGCF(candidates=4, negatives=2),
     "sir": bn.samplers.SIR(candidates=6),
     "sir, several": bn.samplers.SIR(candidates=6, proposal="popularity", negatives=3),

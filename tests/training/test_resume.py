@@ -13,7 +13,12 @@ from fits import fit, without_seconds
 
 @pytest.mark.parametrize(
     "sampler",
-    [bn.BNS(), bn.SRNS(memory=3, fresh=5), bn.AOBPR(scale=5, rank="factor"), bn.samplers.DENS(warmup=2)],
+    [
+        bn.BNS(),
+        bn.SRNS(memory=3, fresh=5),
+        bn.AOBPR(scale=5, rank="factor"),
+        bn.samplers.DENS(warmup=1, gate_learning_rate=0.5),
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("stop", [3, 5])
