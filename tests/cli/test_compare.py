@@ -32,6 +32,16 @@ def test_names_may_have_spaces_capitals_and_stray_commas(bayesneg, ratings):
     assert {run["label"] for run in runs} == {"RNS", "DNS (candidates=3)"}
 
 
+@pytest.mark.parametrize(
+    "command", [["train", "--sampler", "dens"], ["compare", "--samplers", "rns,dens"], ["audit", "--samplers", "dens"]]
+)
+def test_a_sampler_that_learns_is_trained_compared_and_audited(bayesneg, ratings, command):
+    settings = ["--set", "pairs_at_once=40", "--epochs", 2, "--json"]
+    done = bayesneg(command[0], ratings, *command[1:], *settings)
+    assert done.code == 0, done.err
+    assert "DENS (pairs_at_once=40)" in done.out
+
+
 def test_the_number_of_jobs_changes_no_number(bayesneg, ratings):
     one, two = (compare(bayesneg, ratings, "--jobs", jobs, "--json").json["runs"] for jobs in (1, 2))
     assert [run["final"] for run in one] == [run["final"] for run in two]

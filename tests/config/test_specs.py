@@ -40,6 +40,7 @@ BUILT = {
     "srns:memory=4:fresh=9": bn.SRNS(memory=4, fresh=9),
     "ahns:shift=0.5:level=2:exponent=-3": bn.samplers.AHNS(shift=0.5, level=2.0, exponent=-3.0),
     "sir:candidates=64:negatives=8:proposal=popularity": bn.samplers.SIR(64, negatives=8, proposal="popularity"),
+    "dens:candidates=8:balance=0.2:negatives=2": bn.samplers.DENS(8, balance=0.2, negatives=2),
     "mixgcf:candidates=32:negatives=2": bn.samplers.MixGCF(32, 2),
     "bcl:auc=0.9:value=0.01": bn.BNS(
         candidates=2048,

@@ -47,6 +47,8 @@ SAMPLERS = {name: registered(name) for name in registry.samplers()} | {
     "bns with two priors": bn.BNS(prior=bn.priors.Combined(["rate", bn.priors.Scaled("flat", 2.0)])),
     "bns with a refreshed CDF": bn.BNS(cdf="refreshed", refresh=bn.samplers.Refresh(pool=10)),
     "bns with a refreshed CDF after rns": bn.WarmStart(bn.RNS(), bn.BNS(cdf="refreshed"), warmup=1),
+    "dens, the factors alone": bn.samplers.DENS(candidates=8, balance=1.0, warmup=0, negatives=2, pairs_at_once=16),
+    "dens after rns": bn.WarmStart(bn.RNS(), bn.samplers.DENS(warmup=0), warmup=1),
     "custom": Hardest(),
 }
 WITHOUT_CHANCE = ("custom", "dns of all", "optimal", "in-batch", "bcl")

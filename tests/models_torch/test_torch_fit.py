@@ -167,7 +167,14 @@ def test_a_run_is_recorded_read_back_and_reported(split, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "sampler", [bn.BNS(), bn.SRNS(memory=3, fresh=5), bn.AOBPR(scale=5, rank="factor")], ids=lambda s: type(s).__name__
+    "sampler",
+    [
+        bn.BNS(),
+        bn.SRNS(memory=3, fresh=5),
+        bn.AOBPR(scale=5, rank="factor"),
+        bn.samplers.DENS(warmup=1, gate_learning_rate=0.5),
+    ],
+    ids=lambda s: type(s).__name__,
 )
 def test_a_resumed_run_ends_in_the_same_bytes(validated, tmp_path, sampler):
     class StoppedError(Exception):

@@ -26,6 +26,7 @@ SAMPLERS = {
     "after a warm start": bn.WarmStart("rns", bn.BNS(**REFRESHED), warmup=0),
     "aobpr": bn.AOBPR(rank="factor", scale=10.0),
     "srns": bn.SRNS(memory=5, fresh=5),
+    "dens": bn.samplers.DENS(warmup=0, gate_learning_rate=0.5),
 }
 
 

@@ -43,6 +43,7 @@ SAMPLERS = {
     "in-batch": bn.samplers.InBatch(weighting="posterior"),
     "oracle": bn.BNS(prior=bn.priors.Oracle(SPLIT.test)),
     "ahns": bn.samplers.AHNS(candidates=4),
+    "dens": bn.samplers.DENS(candidates=4, warmup=0, gate_learning_rate=0.5, negatives=2),
     "mixgcf": bn.samplers.MixGCF(candidates=4, negatives=2),
     "sir": bn.samplers.SIR(candidates=6),
     "sir, several": bn.samplers.SIR(candidates=6, proposal="popularity", negatives=3),
@@ -92,7 +93,7 @@ def test_another_seed_gives_other_negatives(name):
     assert not torch.equal(one[0], two[0])
 
 
-@pytest.mark.parametrize("name", ["rns", "bns", "srns", "aobpr by factor", "bns, shared", "bns, empirical"])
+@pytest.mark.parametrize("name", ["rns", "bns", "srns", "dens", "aobpr by factor", "bns, shared", "bns, empirical"])
 def test_a_sampler_goes_on_from_its_state(name):
     whole = bnt.Sampler(SAMPLERS[name], TRAIN, seed=0)
     loop(whole, epochs=1)

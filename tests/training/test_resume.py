@@ -11,7 +11,16 @@ from bayesneg.runs import folder as files
 from fits import fit, without_seconds
 
 
-@pytest.mark.parametrize("sampler", [bn.BNS(), bn.SRNS(memory=3, fresh=5), bn.AOBPR(scale=5, rank="factor")], ids=str)
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        bn.BNS(),
+        bn.SRNS(memory=3, fresh=5),
+        bn.AOBPR(scale=5, rank="factor"),
+        bn.samplers.DENS(warmup=1, gate_learning_rate=0.5),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("stop", [3, 5])
 def test_a_resumed_run_ends_in_the_same_bytes(validated, tmp_path, sampler, stop):
     class StoppedError(Exception):

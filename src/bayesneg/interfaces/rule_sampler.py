@@ -75,6 +75,15 @@ class RuleSampler(NegativeSampler):
         return False
 
     @property
+    def pairs_at_once(self) -> int | None:
+        """The number of pairs that compiled MF samples for before it takes their steps.
+
+        None, the default, is for a rule with a compiled execution, which sees the embeddings as they are at each pair.
+        A sampler with a number is executed in NumPy there.
+        """
+        return None
+
+    @property
     def makes_vectors(self) -> bool:
         """Whether negatives are synthetic vectors, which only torch models with embeddings can learn from."""
         return False
@@ -138,7 +147,9 @@ class RuleSampler(NegativeSampler):
             made = rule.mix(draws, batch, Layers([users], [vectors]))
             return Negatives(made.items, (made.items >= 0).astype(np.float64), None, made.vectors)
         if not isinstance(rule, Selection):
-            return choose_batch(rule, draws, batch)
+            chosen = choose_batch(rule, draws, batch)
+            # a warm start may choose one negative first and select several later
+            return Negatives(chosen[:, None], (chosen[:, None] >= 0).astype(float)) if self.gives_weights else chosen
         items, weights = rule.select(draws, batch)
         log_q = self.log_q()
         return Negatives(items, weights, None if log_q is None else log_q[np.maximum(items, 0)])

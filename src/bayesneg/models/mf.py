@@ -164,7 +164,7 @@ class MFLearner(EmbeddingScorer):
         check_one_by_one(sampler)
         size = self.settings.sampling_batch
         if isinstance(sampler, RuleSampler):
-            size = max(1, min(BLOCK, NUMBERS // sampler.width(self.n_items)))
+            size = sampler.pairs_at_once or max(1, min(BLOCK, NUMBERS // sampler.width(self.n_items)))
         batches = self._batches(order, size, epoch, rng)
         if type(loss.form()) is PairwiseLogistic and self.settings.similarity == "inner" and not sampler.gives_weights:
             return (

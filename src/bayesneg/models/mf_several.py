@@ -19,6 +19,7 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, Loss, Negatives, NegativeSampler, RuleSampler, Sampled, Scorer
 from bayesneg.kernels.reference.choices.base import Draws
+from bayesneg.kernels.reference.disentangled import FactorAware
 from bayesneg.kernels.reference.losses import Scores
 from bayesneg.kernels.reference.selections import TakeAll, select_batch
 from bayesneg.models.validate import evaluate_custom, validate_weighted
@@ -142,7 +143,10 @@ class Work(NamedTuple):
 
 
 def _drawn_by(sampler: NegativeSampler, batch: Batch) -> Work:
-    """What a sampler draws for a batch; negatives that depend on no score, or of a custom sampler, are given."""
+    """What a sampler draws for a batch.
+
+    Negatives that depend on no score, of a rule without a compiled execution, or of a custom sampler, are given.
+    """
     from bayesneg.kernels.numba.selections import Given
 
     n = len(batch.users)
@@ -156,7 +160,7 @@ def _drawn_by(sampler: NegativeSampler, batch: Batch) -> Work:
         log_q = empty if given.log_q is None else given.log_q
         return Work(Given(items, weights), batch.users, batch.positives, draws, NO_LOG_Q, log_q)
     draws, rule, log_q = sampler.draws(batch), sampler.rule(batch), sampler.log_q()
-    if isinstance(rule, TakeAll):
+    if isinstance(rule, TakeAll | FactorAware):
         rule = Given(*select_batch(rule, draws, batch))
     return Work(rule, batch.users, batch.positives, draws, NO_LOG_Q if log_q is None else log_q, np.empty((n, 0)))
 

@@ -8,6 +8,7 @@ from bayesneg.samplers.ahns import AHNS
 from bayesneg.samplers.aobpr import AOBPR
 from bayesneg.samplers.bns import BNS, Posterior
 from bayesneg.samplers.candidates import UniformDraw
+from bayesneg.samplers.dens import DENS
 from bayesneg.samplers.dns import DNS
 from bayesneg.samplers.in_batch import InBatch
 from bayesneg.samplers.posterior.refresh import Refresh
@@ -21,6 +22,7 @@ __all__ = [
     "AHNS",
     "AOBPR",
     "BNS",
+    "DENS",
     "DNS",
     "PNS",
     "RNS",

@@ -176,6 +176,10 @@ class WarmStart(RuleSampler):
         return any(sampler.gives_weights for sampler in self._both())
 
     @property
+    def pairs_at_once(self) -> int | None:
+        return max(sampler.pairs_at_once or 0 for sampler in self._both()) or None
+
+    @property
     def makes_vectors(self) -> bool:
         return any(sampler.makes_vectors for sampler in self._both())
 

@@ -63,6 +63,7 @@ SPACE: Final[Mapping[str, Range | str]] = {
     "shift": Between(0.1, 10.0),
     "level": Between(0.05, 5.0),
     "exponent": Among((-1.5, -2.0, -3.0)),
+    "balance": Among((0.1, 0.25, 0.5, 0.75, 1.0)),
     "weighting": EVERY,  # of a shared pool, or with a loss other than BPR
     "negatives": WholeBetween(1, 64),  # likewise, of samplers that draw no candidates
 }

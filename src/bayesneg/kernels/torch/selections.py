@@ -1,14 +1,19 @@
-"""Every rule of ``kernels/reference/selections.py`` for a batch at once, in torch, on any device."""
+"""Every rule that selects several negatives, for a batch at once, in torch, on any device.
+
+Those of ``kernels/reference/selections.py``, and the rule of DENS in ``kernels/reference/disentangled.py``.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from bayesneg.kernels.reference.choices.base import Draws
+from bayesneg.kernels.reference.disentangled import FactorAware, check_width
 from bayesneg.kernels.reference.formulas import list_sizes, risk
 from bayesneg.kernels.reference.selections import (
     LeastRisks,
@@ -21,6 +26,7 @@ from bayesneg.kernels.reference.selections import (
 from bayesneg.kernels.torch.choices.base import BatchScores, TensorBatch, TorchChoice, torch_choice
 from bayesneg.kernels.torch.choices.posterior import TorchMostUnbiased
 from bayesneg.kernels.torch.choices.resampled import resampled
+from bayesneg.kernels.torch.disentangled import adam_step, contrast_gradient, merit
 from bayesneg.kernels.torch.formulas import counted_unbias, info
 from bayesneg.kernels.torch.score_lists import INFINITY, TrainingRows, numbers
 
@@ -162,6 +168,41 @@ class TorchPosteriorWeights(TorchJudged):
         return taken(batch, weight_of(true_negative, float(self.rule.rule.weight), self.rule.ramp).float())
 
 
+class TorchFactorAware(TorchSelection):
+    def __init__(self, rule: FactorAware, device: torch.device) -> None:
+        super().__init__(rule, device)
+        self.gates, self.moments, self.steps = (torch.tensor(part, device=device) for part in self._arrays(rule))
+
+    def _arrays(self, rule: FactorAware) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return rule.gates, rule.moments, rule.steps
+
+    def load(self, rule: FactorAware) -> None:
+        super().load(rule)
+        for mine, theirs in zip((self.gates, self.moments, self.steps), self._arrays(rule), strict=True):
+            mine.copy_(torch.from_numpy(theirs))
+
+    def store(self) -> None:
+        for mine, theirs in zip((self.gates, self.moments, self.steps), self._arrays(self.rule), strict=True):
+            theirs[:] = mine.cpu().numpy()
+
+    def select(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> SeveralTensors:
+        """The gates choose as they were before the batch; then one step is taken on the negatives that they chose."""
+        drawn, kind, table = batch.draws, self.gates.dtype, scores.item_vectors()
+        check_width(self.gates, table)
+        users, positives = scores.user_vectors().to(kind), table.index_select(0, batch.positives).to(kind)
+        candidates = drawn.candidates.clamp(min=0)
+        merits = merit(self.gates, users, positives, table, candidates, self.rule.balance)
+        beyond = numbers(candidates.shape[1], table.device) >= drawn.sizes[:, None]
+        merits = merits.masked_fill(beyond, -INFINITY)
+        order = merits.argsort(dim=1, descending=True, stable=True)[:, : self.rule.negatives]
+        there = numbers(order.shape[1], table.device) < drawn.sizes[:, None]
+        items = candidates.gather(1, order)
+        chosen = table.index_select(0, items.flatten()).view(*items.shape, -1).to(kind)
+        gradient = contrast_gradient(self.gates, users, positives, chosen, there)
+        adam_step(self.gates, self.moments, self.steps, gradient, self.rule.learning_rate)
+        return SeveralTensors(torch.where(there, items, -1), there.float())
+
+
 def taken(batch: TensorBatch, weights: Tensor) -> SeveralTensors:
     """All candidates that were drawn, with these weights (B, m)."""
     drawn = batch.draws
@@ -175,6 +216,7 @@ EXECUTIONS: dict[type, type[TorchSelection]] = {
     TakeSeveralResampled: TorchTakeSeveralResampled,
     LeastRisks: TorchLeastRisks,
     PosteriorWeights: TorchPosteriorWeights,
+    FactorAware: TorchFactorAware,
 }
 
 

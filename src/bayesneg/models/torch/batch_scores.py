@@ -247,7 +247,7 @@ class DirectScores:
 
     def user_vectors(self) -> Tensor:
         raise InputError(
-            "this model gives scores and no vectors; AOBPR by factor and a refreshed F need vectors, "
+            "this model gives scores and no vectors; DENS, AOBPR by factor and a refreshed F need vectors, "
             "use rank='score' or cdf='exact'"
         )
 
