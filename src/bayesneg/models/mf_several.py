@@ -155,7 +155,7 @@ def _drawn_by(sampler: NegativeSampler, batch: Batch) -> Work:
         draws = Draws(np.empty((n, 0), dtype=np.int32), np.ones(n, dtype=np.int32), empty, empty)
         log_q = empty if given.log_q is None else given.log_q
         return Work(Given(items, weights), batch.users, batch.positives, draws, NO_LOG_Q, log_q)
-    draws, rule, log_q = sampler.draws(batch), sampler.rule(batch), sampler.log_q()
+    draws, rule, log_q = sampler.draws(batch), sampler.rule(batch), sampler.log_q(batch)
     if isinstance(rule, TakeAll):
         rule = Given(*select_batch(rule, draws, batch))
     return Work(rule, batch.users, batch.positives, draws, NO_LOG_Q if log_q is None else log_q, np.empty((n, 0)))

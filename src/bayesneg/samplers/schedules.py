@@ -128,8 +128,6 @@ class WarmStart(RuleSampler):
 
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> WarmStart:
         first, then = (sampler.prepare(train, rng=rng) for sampler in self._both())
-        if any(isinstance(sampler, RuleSampler) and sampler.log_q() is not None for sampler in (first, then)):
-            raise InputError("WarmStart has no log q for several negatives drawn by popularity; set negatives=1 of PNS")
         return replace(self, first=first, then=then)
 
     def resolved(self, train: Interactions) -> WarmStart:
@@ -154,6 +152,9 @@ class WarmStart(RuleSampler):
         for sampler in self._both():  # pairs held out by either are held out from the first epoch on
             drawn = sampler.without_held_out(drawn, batch)
         return drawn
+
+    def log_q(self, batch: Batch) -> np.ndarray | None:
+        return self._at(batch.epoch).log_q(batch)
 
     def unbias(self, batch: Batch, items: np.ndarray) -> np.ndarray | None:
         return self._at(batch.epoch).unbias(batch, items)
