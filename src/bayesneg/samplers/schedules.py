@@ -177,6 +177,10 @@ class WarmStart(RuleSampler):
         return any(sampler.gives_weights for sampler in self._both())
 
     @property
+    def gives_several(self) -> bool:
+        return all(sampler.gives_several for sampler in self._both())
+
+    @property
     def makes_vectors(self) -> bool:
         return any(sampler.makes_vectors for sampler in self._both())
 

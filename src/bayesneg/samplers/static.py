@@ -61,6 +61,10 @@ class RNS(RuleSampler):
     def gives_weights(self) -> bool:
         return self.negatives > 1 or self.shared
 
+    @property
+    def gives_several(self) -> bool:
+        return self.negatives > 1
+
     def width(self, n_items: int) -> int:
         return self.negatives
 
@@ -158,6 +162,10 @@ class PNS(RuleSampler):
     @property
     def gives_weights(self) -> bool:
         return self.negatives > 1 or self.shared
+
+    @property
+    def gives_several(self) -> bool:
+        return self.negatives > 1
 
     def width(self, n_items: int) -> int:
         return self.negatives

@@ -135,6 +135,11 @@ class Family:
         sampler, loss = _with(self.given.sampler, of_sampler), self.given.loss.with_settings(of_loss)
         return self.given._replace(sampler=sampler, loss=loss)
 
+    def with_most_negatives(self) -> Combination:
+        """The sampler with as many negatives as the search may give it, for a check before it."""
+        ends = {key: self.ranges[key] for key in OF_SEVERAL if key in self.ranges}
+        return self.at({key: each.values[-1] if isinstance(each, Among) else each.high for key, each in ends.items()})
+
 
 def family(given: Combination, split: Split) -> Family:
     """What is searched for a sampler and a loss; custom ones are tried as they were given."""
@@ -164,10 +169,10 @@ def _sampler_ranges(
         found = Among(tuple(spec.choices(key))) if isinstance(values, str) else values
         if key == size and is_shared:
             n_items = split.train.n_items
-            found = WholeBetween(min(POOL.low, max(1, n_items // 4)), min(POOL.high, n_items))
+            found = WholeBetween(min(POOL.low, max(1 + loss.needs_several, n_items // 4)), min(POOL.high, n_items))
         if key == size == "negatives" and not is_shared and loss.needs_several:
             found = WholeBetween(2, 64)
-        if key == "weighting" and loss.needs_several and not sampler.gives_weights:
+        if key == "weighting" and loss.needs_several and not sampler.gives_several:
             found = Among(tuple(value for value in spec.choices(key) if value != "none"))
             left_out["weighting=none"] = f"{type(loss).__name__} needs several negatives"
         if isinstance(found, Among):
