@@ -17,7 +17,7 @@ import numpy as np
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.interfaces import Batch, Loss, Negatives, NegativeSampler, RuleSampler, Sampled, Scorer
+from bayesneg.interfaces import Batch, Loss, Negatives, NegativeSampler, RuleSampler, Sampled
 from bayesneg.interfaces.loss import check_has_minimum
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.losses import Scores
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from bayesneg.kernels.numba.scoring import Factors, TileLayout
     from bayesneg.kernels.numba.sgd_several import Outcome, Raw, SeveralConfig
 
-SCORES = 1 << 24  # held at once while thresholds are computed
 NO_LOG_Q = np.empty(0)
 
 
@@ -184,16 +183,6 @@ def check_one_by_one(sampler: NegativeSampler) -> None:
             f"{type(sampler).__name__} makes synthetic vectors as negatives, and MF learns from items; train a torch "
             "model with embeddings, such as bn.TorchMF() or bn.LightGCN()"
         )
-
-
-def thresholds_of(scorer: Scorer, rank: int) -> np.ndarray:
-    """The ``rank``-th highest score (n_users,) float64 of each user, over the whole catalogue."""
-    n_users, n_items = scorer.n_users, scorer.n_items
-    found, step, place = np.empty(n_users), max(1, SCORES // n_items), max(0, n_items - rank)
-    for start in range(0, n_users, step):
-        users = np.arange(start, min(start + step, n_users))
-        found[users] = np.partition(scorer.score_all(users), place, axis=1)[:, place]
-    return found
 
 
 def _nothing_yet(n: int, negatives: int) -> Outcome:

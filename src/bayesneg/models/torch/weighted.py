@@ -187,12 +187,3 @@ class SampledSums:
         self.counts.zero_()
         all_, *false = (Sums(*sums[first : first + 3]) for first in range(0, len(sums), 3))
         return Measured(examples, skipped, all_, dict(zip(self.labels, false, strict=True)))
-
-
-def thresholds_of(scores: Any, n_users: int, rank: int, *, at_once: int) -> Tensor:
-    """The ``rank``-th highest score (n_users,) of each user; ``scores(users)`` gives score lists (b, n_items)."""
-    found = []
-    for users in torch.arange(n_users).split(at_once):  # type: ignore[no-untyped-call]
-        lists = scores(users)
-        found.append(lists.topk(min(rank, lists.shape[1]), dim=1).values[:, -1])
-    return torch.cat(found)
