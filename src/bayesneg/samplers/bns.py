@@ -244,6 +244,10 @@ class BNS(_CandidateJudge):
         return self.gives_weights and self.candidates != 1
 
     @property
+    def unused_settings(self) -> frozenset[str]:
+        return frozenset() if self.weighting in ("none", "risk") else frozenset({"weight"})
+
+    @property
     def is_shared(self) -> bool:
         return self.shared
 

@@ -181,6 +181,10 @@ class WarmStart(RuleSampler):
         return all(sampler.gives_several for sampler in self._both())
 
     @property
+    def unused_settings(self) -> frozenset[str]:
+        return self._both()[1].unused_settings  # the settings of ``first`` are part of its name
+
+    @property
     def makes_vectors(self) -> bool:
         return any(sampler.makes_vectors for sampler in self._both())
 
