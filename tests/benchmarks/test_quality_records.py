@@ -28,6 +28,17 @@ def test_the_errors_of_f_among_in_batch_negatives_are_those_of_the_record() -> N
     assert f"{min(ratios):.1f} to {max(ratios):.1f} times that of a uniform pool" in text
 
 
+def test_exact_against_refreshed_f_in_a_torch_loop_is_that_of_the_record() -> None:
+    found, text = read_result("quality/drop_in_cdf"), (DOCS / "torch.md").read_text(encoding="utf-8")
+    assert found is not None
+    for name, title in (("ml-100k", "ML-100K"), ("ml-1m", "ML-1M")):
+        own = found["data"][name]["refreshed − exact"]
+        half = (own["high"] - own["low"]) / 2
+        said = f"{signed(own['mean'])} (±{half:.4f}) on {title}"
+        assert said in " ".join(text.replace("95% interval ", "").split())
+    assert all(own["refreshed − exact"]["n"] == 3 for own in found["data"].values())
+
+
 def test_the_correction_for_the_draw_removes_the_bias_of_ranks_in_a_batch() -> None:
     from benchmarks.quality.in_batch_cdf import errors_of, generated
 
