@@ -15,8 +15,17 @@ BENCHMARKS: Final = Path(__file__).parent
 RESULTS = BENCHMARKS / "results"
 
 
-def machine() -> dict[str, Any]:
-    return {"processor": _processor(), "cores": os.cpu_count(), "system": platform.system(), "versions": versions()}
+def machine(device: str = "") -> dict[str, Any]:
+    """The machine; ``device``, where given, is what trained, by :func:`device_name`."""
+    found = {"processor": _processor(), "cores": os.cpu_count(), "system": platform.system(), "versions": versions()}
+    return found | ({"device": device} if device else {})
+
+
+def device_name() -> str:
+    """The device that torch trains on unless told otherwise: the name of the GPU, or ``cpu``."""
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
 
 
 def result_path(script: str, suffix: str = "") -> Path:

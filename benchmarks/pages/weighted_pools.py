@@ -33,7 +33,6 @@ def _page(found: dict[str, Any]) -> str:
     chosen = runs["none"][0]["learning_rate"]
     tried = ", ".join(f"{rate:g} ({value:.4f})" for rate, value in rates.items())
     epochs = [line["epoch"] for line in runs["none"][0]["epochs"] if METRIC in line]
-    machine = runs["none"][0]["machine"]
     return page(
         "# What the weights of a shared pool are worth",
         "MF on Gowalla with a softmax over one pool of 2,048 uniform items per batch: cosine, temperature 0.08, negative "
@@ -60,9 +59,19 @@ def _page(found: dict[str, Any]) -> str:
         "items, solved whole on a GPU, cross-fitted and calibrated inside the training part; F is the rank in the pool, "
         "inverted from the mixture. "
         "Run again: `python -m benchmarks.studies.weighted_pools --only rates,none,posterior,oracle --solver dense` (`BAYESNEG_DATA` names the data). "
-        f"Measured on one {machine['device']} with torch {machine['versions']['torch']}.",
+        f"Measured on {_machines([*found['rates'], *found['runs']])}.",
         MADE,
     )
+
+
+def _machines(runs: list[dict[str, Any]]) -> str:
+    """The machines that the runs recorded, each once."""
+    return " and ".join(dict.fromkeys(_machine(run["machine"]) for run in runs))
+
+
+def _machine(own: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in own["versions"].items() if name != "device")
+    return f"one {own['device']} (processor: {own['processor']}, {own['cores']} cores, {own['system']}; {versions})"
 
 
 def _row(name: str, runs: Runs) -> list[str]:

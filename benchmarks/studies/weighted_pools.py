@@ -78,17 +78,11 @@ def trained(weighting: str, seed: int, rate: float, split: bn.Split, prior: bn.P
         "weighting": weighting,
         "seed": seed,
         "learning_rate": rate,
-        "machine": machine.machine() | {"device": _device()},
+        "machine": machine.machine(machine.device_name()),
         **{name: record[name] for name in ("label", "dataset", "spec")},
         "final": run.record.final,
         "epochs": [{name: line[name] for name in KEPT if name in line} for line in run.record.epochs],
     }
-
-
-def _device() -> str:
-    import torch
-
-    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
 
 
 def main() -> None:

@@ -149,7 +149,7 @@ def test_one_negative_with_a_loss_that_needs_several_is_refused_before_training(
     options = given.get(command, ("--samplers", "dns"))
     said = bayesneg(command, ratings, *options, "--loss", loss, "--epochs", 1).error
     assert "with one negative is linear in the scores and has no minimum" in said
-    assert "give several, such as rns:negatives=16, or a shared pool" in said
+    assert "give several, such as rns:negatives=16, or a shared pool of several, set similarity=cosine" in said
     assert "or take softmax:include_positive=true" in said
 
 

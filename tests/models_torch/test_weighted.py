@@ -254,7 +254,7 @@ def test_a_sampler_without_one_usable_negative_is_refused(model):
         gives_weights = True
 
         def sample(self, batch):
-            return bn.Negatives(batch.positives[:, None].astype(np.int64))
+            return bn.Negatives(np.repeat(batch.positives[:, None], 2, axis=1))
 
     with pytest.raises(bn.BayesnegError, match="Observed gave no training pair a negative that counts"):
         trained(Observed(), "softmax", model)

@@ -34,20 +34,21 @@ def probabilities(power: float) -> np.ndarray:
 
 def q_of(name: str, items: np.ndarray) -> np.ndarray:
     """How often items are drawn against a uniform draw of as many, by hand."""
-    if name == "pns, several":
+    if name in ("pns, one", "pns, several"):
         return N_DRAWABLE * probabilities(0.75)[items]
     p, size = {"pns, shared": (probabilities(0.75), 40), "in-batch": (probabilities(1.0), 30)}[name]
     return (1 - (1 - p[items]) ** size) / (size / N_DRAWABLE)
 
 
 SAMPLERS = {
+    "pns, one": bn.PNS(),
     "pns, several": bn.PNS(negatives=4),
     "pns, shared": bn.PNS(negatives=40, shared=True),
     "in-batch": bn.samplers.InBatch(),
 }
 
 
-@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("name", [name for name in SAMPLERS if name != "pns, one"])  # which answers with items alone
 def test_log_q_is_how_often_an_item_is_drawn_against_a_uniform_draw(name: str) -> None:
     found = prepared(SAMPLERS[name]).sample(BATCH)
     np.testing.assert_allclose(np.exp(found.log_q), q_of(name, found.items))
@@ -67,7 +68,7 @@ def test_log_q_reaches_the_loss_of_a_torch_loop(
     w, h = torch.zeros(TRAIN.n_users, 2, requires_grad=True), torch.zeros(TRAIN.n_items, 2, requires_grad=True)
     negatives = sampler(users, positives, w, h)
     found = bnt.losses.softmax(
-        w[users], h[positives], h, negatives, include_positive=include_positive, reduction="none"
+        w[users], h[positives], h, negatives, include_positive=include_positive, similarity="cosine", reduction="none"
     )
     q = q_of(name, np.maximum(negatives.items.numpy(), 0))
     weights = (negatives.items >= 0).float() if negatives.weights is None else negatives.weights
@@ -75,8 +76,10 @@ def test_log_q_reaches_the_loss_of_a_torch_loop(
     np.testing.assert_allclose(found.detach().numpy(), wanted, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("include_positive", [False, True])
-def test_log_q_reaches_the_loss_of_mf(include_positive: bool) -> None:
+@pytest.mark.parametrize(
+    ("name", "include_positive"), [("pns, one", True), ("pns, several", False), ("pns, several", True)]
+)
+def test_log_q_reaches_the_loss_of_mf(name: str, include_positive: bool) -> None:
     """Scores are next to 0 and stay there, so the gradient of a negative is (1 / q_k) / (Σ_k 1 / q_k [+ 1])."""
     model = bn.MF(dim=2, init_scale=1e-9, learning_rate=1e-9, sampling_batch=64)
     learner = model.start(TRAIN, rng=np.random.default_rng(0))
@@ -84,7 +87,7 @@ def test_log_q_reaches_the_loss_of_mf(include_positive: bool) -> None:
     block = next(
         iter(
             learner.train_epoch(
-                prepared(SAMPLERS["pns, several"]),
+                prepared(SAMPLERS[name]),
                 epoch=1,
                 order=np.arange(len(TRAIN)),
                 rng=np.random.default_rng(0),
@@ -93,9 +96,33 @@ def test_log_q_reaches_the_loss_of_mf(include_positive: bool) -> None:
             )
         )
     )
-    share = 1 / q_of("pns, several", block.negatives)
+    share = 1 / q_of(name, block.negatives)
     wanted = share / (share.sum(axis=1, keepdims=True) + include_positive)
     np.testing.assert_allclose(block.gradient, wanted, rtol=1e-5)
+
+
+def test_one_negative_by_popularity_is_corrected_in_fit() -> None:
+    seen = []
+
+    def loss(scores: Any) -> Any:
+        seen.append(scores.log_q)
+        return torch.nn.functional.softplus(scores.negatives[:, 0] - scores.positive)
+
+    model = bn.TorchMF(dim=2, batch_size=30, device="cpu")
+    bn.fit(model, SPLIT, bn.PNS(), loss=bn.losses.TorchLoss(loss), epochs=1, progress=False)
+    expected = q_of("pns, one", np.flatnonzero(TIMES))
+    assert all(np.isclose(q.exp().numpy(), expected, rtol=1e-5).any(axis=1).all() for q in seen)
+    assert len({q.shape[1] for q in seen}) == 1
+
+
+def test_a_warm_start_has_the_log_q_of_the_epoch() -> None:
+    sampler = bnt.Sampler(bn.WarmStart(bn.PNS(), bn.RNS(), warmup=1), TRAIN, seed=0)
+    users, positives = (torch.from_numpy(part.astype(np.int64)) for part in (BATCH.users, BATCH.positives))
+    tables = torch.zeros(TRAIN.n_users, 2), torch.zeros(TRAIN.n_items, 2)
+    first = sampler(users, positives, *tables)
+    np.testing.assert_allclose(first.log_q.exp(), q_of("pns, one", first.items.numpy()), rtol=1e-5)
+    sampler.end_epoch(*tables)
+    assert sampler(users, positives, *tables).log_q is None
 
 
 @pytest.mark.parametrize("corrected", [False, True])

@@ -103,9 +103,11 @@ def test_an_example_without_a_negative_adds_nothing(sampler):
     users, items = torch.tensor([0, 1, 1]), torch.tensor([1, 0, 2])
     negatives = bound(users, items, U, V)
     assert negatives.weights[0].sum() == 0
-    losses = bnt.losses.softmax(U[users], V[items], V, negatives, temperature=0.5, reduction="none")
+    losses = bnt.losses.softmax(
+        U[users], V[items], V, negatives, temperature=0.5, similarity="cosine", reduction="none"
+    )
     assert losses[0] == 0
-    mean = bnt.losses.softmax(U[users], V[items], V, negatives, temperature=0.5)
+    mean = bnt.losses.softmax(U[users], V[items], V, negatives, temperature=0.5, similarity="cosine")
     counted = (negatives.weights > 0).any(dim=1)
     torch.testing.assert_close(mean, losses.sum() / counted.sum().clamp(min=1))
     mean.backward()

@@ -134,6 +134,42 @@ def test_the_size_of_a_shared_pool_is_searched_up_to_the_catalogue(split):
         assert searched(text, split).ranges[key] == WholeBetween(7, 30)
 
 
+@pytest.mark.parametrize(
+    ("text", "unused"),
+    [
+        ("bns:shared=true:weighting=posterior", {"weight"}),
+        ("bns:weighting=posterior", {"weight"}),
+        ("bns:weighting=risk", set()),
+        ("bns", set()),
+        ("bns-2:weighting=posterior", {"weight"}),
+        ("in-batch:weighting=none", {"weight", "prior", "likelihood"}),
+        ("in-batch:weighting=posterior", {"weight"}),
+        ("in-batch:weighting=risk", set()),
+        ("sir", {"power"}),
+        ("sir:proposal=popularity", set()),
+        ("aobpr:fraction=0.1", {"scale"}),
+    ],
+)
+def test_settings_without_effect_are_not_searched(split, text, unused):
+    found, sampler = searched(text, split), SamplerSpec.parse(text).build(split)
+    of_sampler = set(SPACE) & set(found.given.sampler.known()) - {"weighting", "negatives"} - found.given.sampler.fixed
+    assert of_sampler - set(found.ranges) == unused == sampler.unused_settings & of_sampler
+
+
+@pytest.mark.parametrize("text", ["bns", "in-batch"])
+def test_a_trial_leaves_out_what_its_weighting_does_not_read(split, text):
+    found = searched(text, split, "ccl")
+    assert {"weighting", "weight"} <= found.ranges.keys()
+    for weighting in found.ranges["weighting"].values:
+        values = {**found.usual, "weighting": weighting}
+        asked = []
+        tried = found.suggested(lambda key, values=values, asked=asked: asked.append(key) or values[key], split)
+        unused = tried.sampler.build(split).unused_settings
+        assert asked[0] == "weighting"
+        assert set(asked) == set(found.ranges) - unused
+        assert ("weight" in tried.sampler.settings) is ("weight" not in unused)
+
+
 def test_a_custom_loss_is_tried_as_it_was_given(split):
     loss = LossSpec("mine", {}, bn.losses.TorchLoss(lambda s: s.positive))
     assert family(Combination(SamplerSpec.parse("rns:negatives=2"), loss), split).ranges == {}

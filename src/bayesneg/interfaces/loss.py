@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
+from bayesneg.errors import InputError
+from bayesneg.interfaces.negatives import Negatives
 from bayesneg.kernels.reference.losses import LossForm, LossValues, PairwiseLogistic, Scores
 
 
@@ -97,6 +99,22 @@ class BPR(BuiltInLoss):
 
 
 BPR_LOSS = BPR()  # the loss of a training without another
+
+
+def no_minimum(loss: Loss, given: str) -> str:
+    """The sentence about one negative and inner products with a loss that needs several; ``given`` says whose."""
+    return (
+        f"{type(loss).__name__} with one negative is linear in the scores and has no minimum, and {given}; give "
+        "several, such as rns:negatives=16, or a shared pool of several, set similarity=cosine, or take "
+        "softmax:include_positive=true"
+    )
+
+
+def check_has_minimum(loss: Loss, negatives: Negatives, n_examples: int, *, cosine: bool, given: str) -> None:
+    """An error for one negative and inner products; a pool that one example shares may be a short last batch."""
+    if cosine or not loss.needs_several or negatives.items.shape[-1] > 1 or (negatives.is_shared and n_examples == 1):
+        return
+    raise InputError(no_minimum(loss, given))
 
 
 def not_finite(name: str, field: str) -> str:

@@ -104,8 +104,11 @@ class RuleSampler(NegativeSampler):
         """Whether some training pairs are held out of training, which :meth:`draws` leaves without candidates."""
         return False
 
-    def log_q(self) -> np.ndarray | None:
-        """How often each item is drawn, for losses that correct for it.
+    def log_q(self, batch: Batch) -> np.ndarray | None:
+        """How often each item is drawn at the batch's epoch, for losses that correct for it.
+
+        Args:
+            batch: The epoch; its pairs may be missing.
 
         Returns:
             One number per item, log(n · p) as in :class:`~bayesneg.interfaces.Negatives`; None where all items are
@@ -151,5 +154,5 @@ class RuleSampler(NegativeSampler):
             # a warm start may choose one negative first and select several later
             return Negatives(chosen[:, None], (chosen[:, None] >= 0).astype(float)) if self.gives_weights else chosen
         items, weights = rule.select(draws, batch)
-        log_q = self.log_q()
+        log_q = self.log_q(batch)
         return Negatives(items, weights, None if log_q is None else log_q[np.maximum(items, 0)])

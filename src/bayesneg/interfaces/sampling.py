@@ -229,6 +229,16 @@ class NegativeSampler(ABC):
         return False
 
     @property
+    def gives_several(self) -> bool:
+        """Whether an example has several negatives, its own or of a pool; by default as :attr:`gives_weights`."""
+        return self.gives_weights
+
+    @property
+    def unused_settings(self) -> frozenset[str]:
+        """Names of settings that have no effect beside the others as they are, which no search should vary."""
+        return frozenset()
+
+    @property
     def uses_test_labels(self) -> bool:
         """True for a sampler that reads the test labels on purpose; every record and table is marked."""
         return False

@@ -26,8 +26,10 @@ from bayesneg.errors import InputError
 from bayesneg.interfaces import BPR_LOSS, NO_LABELS, Batch, Embeddings, Loss, NegativeSampler, RuleSampler, Sampled
 from bayesneg.kernels.reference.choices.base import Draws, Rule
 from bayesneg.kernels.reference.losses import PairwiseLogistic
-from bayesneg.models.mf_several import SeveralSteps, check_one_by_one, parts_of, thresholds_of
+from bayesneg.kernels.reference.ranks import kth_highest
+from bayesneg.models.mf_several import SeveralSteps, check_one_by_one, parts_of
 from bayesneg.models.scorers import EmbeddingScorer, unit_rows
+from bayesneg.models.thresholds import thresholds_of
 from bayesneg.models.validate import single, validate_negatives
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from bayesneg.kernels.numba.sgd import SGDConfig
 
 BLOCK = 1 << 14  # pairs whose candidates are drawn at once
+SCORES = 1 << 24  # held at once while thresholds are computed
 NUMBERS = 1 << 20  # drawn numbers per block at most
 
 
@@ -178,7 +181,7 @@ class MFLearner(EmbeddingScorer):
 
         own, rank = self.settings, loss.threshold_at
         if rank is not None and (self.thresholds is None or (epoch - 1) % loss.threshold_every == 0):
-            self.thresholds = thresholds_of(self, rank)
+            self.thresholds = self._thresholds_at(rank)
         steps = SeveralSteps(
             loss,
             sgd_several.SeveralConfig(*self._config, own.similarity == "cosine"),
@@ -192,6 +195,12 @@ class MFLearner(EmbeddingScorer):
         )
         yield from steps.run(sampler, batches)
         self._renormalise()
+
+    def _thresholds_at(self, rank: int) -> np.ndarray:
+        """The ``rank``-th highest score (n_users,) float64 of each user."""
+        sizes = {"n_users": self.n_users, "n_items": self.n_items, "scores_at_once": SCORES}
+        parts: list[np.ndarray] = thresholds_of(self.score_all, kth_highest, rank, **sizes)
+        return np.concatenate(parts, dtype=np.float64)
 
     def _batches(self, order: np.ndarray, size: int, epoch: int, rng: np.random.Generator) -> Iterator[Batch]:
         for start in range(0, len(order), size):

@@ -17,7 +17,8 @@ import numpy as np
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.interfaces import Batch, Loss, Negatives, NegativeSampler, RuleSampler, Sampled, Scorer
+from bayesneg.interfaces import Batch, Loss, Negatives, NegativeSampler, RuleSampler, Sampled
+from bayesneg.interfaces.loss import check_has_minimum
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.disentangled import FactorAware
 from bayesneg.kernels.reference.losses import Scores
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from bayesneg.kernels.numba.scoring import Factors, TileLayout
     from bayesneg.kernels.numba.sgd_several import Outcome, Raw, SeveralConfig
 
-SCORES = 1 << 24  # held at once while thresholds are computed
 NO_LOG_Q = np.empty(0)
 
 
@@ -64,7 +64,7 @@ class SeveralSteps(NamedTuple):
 
         with ThreadPoolExecutor(self.threads) as pool:
             for batch in batches:
-                work = _drawn_by(sampler, batch)
+                work = self._drawn_by(sampler, batch)
                 size = compiled_selection(work.rule, work.draws)
                 if size.sweeps and self.factors.tiled.values.size == 0:
                     tiled = scoring.tile_items(self.factors.items, self.layout)
@@ -81,6 +81,30 @@ class SeveralSteps(NamedTuple):
                     )
                 items, weights, info, gradient = outcome
                 yield Sampled(batch.users, items, info, weights, gradient)
+
+    def _drawn_by(self, sampler: NegativeSampler, batch: Batch) -> Work:
+        """What a sampler draws for a batch.
+
+        Negatives that depend on no score, of a rule without a compiled execution, or of a custom sampler, are given.
+        """
+        from bayesneg.kernels.numba.selections import Given
+
+        n = len(batch.users)
+        if not isinstance(sampler, RuleSampler):
+            given = validate_weighted(sampler.sample(batch), batch)
+            if given.is_shared or given.vectors is not None:
+                raise InputError(_refusal(sampler, given))
+            said = f"{type(sampler).__name__}.sample returned one"
+            check_has_minimum(self.loss, given, n, cosine=self.config.cosine, given=said)
+            items, weights = np.asarray(given.items, dtype=np.int32), np.asarray(given.weights, dtype=np.float64)
+            empty = np.empty((n, 0))
+            draws = Draws(np.empty((n, 0), dtype=np.int32), np.ones(n, dtype=np.int32), empty, empty)
+            log_q = empty if given.log_q is None else given.log_q
+            return Work(Given(items, weights), batch.users, batch.positives, draws, NO_LOG_Q, log_q)
+        draws, rule, log_q = sampler.draws(batch), sampler.rule(batch), sampler.log_q(batch)
+        if isinstance(rule, TakeAll | FactorAware):
+            rule = Given(*select_batch(rule, draws, batch))
+        return Work(rule, batch.users, batch.positives, draws, NO_LOG_Q if log_q is None else log_q, np.empty((n, 0)))
 
     def _step_by_built_in(self, work: Work, outcome: Outcome, part: slice) -> None:
         from bayesneg.kernels.numba import sgd_several
@@ -142,29 +166,6 @@ class Work(NamedTuple):
         return np.where(items >= 0, self.log_q[items], 0.0) if len(self.log_q) else None
 
 
-def _drawn_by(sampler: NegativeSampler, batch: Batch) -> Work:
-    """What a sampler draws for a batch.
-
-    Negatives that depend on no score, of a rule without a compiled execution, or of a custom sampler, are given.
-    """
-    from bayesneg.kernels.numba.selections import Given
-
-    n = len(batch.users)
-    if not isinstance(sampler, RuleSampler):
-        given = validate_weighted(sampler.sample(batch), batch)
-        if given.is_shared or given.vectors is not None:
-            raise InputError(_refusal(sampler, given))
-        items, weights = np.asarray(given.items, dtype=np.int32), np.asarray(given.weights, dtype=np.float64)
-        empty = np.empty((n, 0))
-        draws = Draws(np.empty((n, 0), dtype=np.int32), np.ones(n, dtype=np.int32), empty, empty)
-        log_q = empty if given.log_q is None else given.log_q
-        return Work(Given(items, weights), batch.users, batch.positives, draws, NO_LOG_Q, log_q)
-    draws, rule, log_q = sampler.draws(batch), sampler.rule(batch), sampler.log_q()
-    if isinstance(rule, TakeAll | FactorAware):
-        rule = Given(*select_batch(rule, draws, batch))
-    return Work(rule, batch.users, batch.positives, draws, NO_LOG_Q if log_q is None else log_q, np.empty((n, 0)))
-
-
 def _refusal(sampler: NegativeSampler, given: Negatives) -> str:
     what = "a pool shared by the batch" if given.is_shared else "synthetic vectors"
     return (
@@ -186,16 +187,6 @@ def check_one_by_one(sampler: NegativeSampler) -> None:
             f"{type(sampler).__name__} makes synthetic vectors as negatives, and MF learns from items; train a torch "
             "model with embeddings, such as bn.TorchMF() or bn.LightGCN()"
         )
-
-
-def thresholds_of(scorer: Scorer, rank: int) -> np.ndarray:
-    """The ``rank``-th highest score (n_users,) float64 of each user, over the whole catalogue."""
-    n_users, n_items = scorer.n_users, scorer.n_items
-    found, step, place = np.empty(n_users), max(1, SCORES // n_items), max(0, n_items - rank)
-    for start in range(0, n_users, step):
-        users = np.arange(start, min(start + step, n_users))
-        found[users] = np.partition(scorer.score_all(users), place, axis=1)[:, place]
-    return found
 
 
 def _nothing_yet(n: int, negatives: int) -> Outcome:

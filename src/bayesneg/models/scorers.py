@@ -7,6 +7,7 @@ import numpy as np
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Embeddings
+from bayesneg.kernels.reference.formulas import SHORTEST_UNIT
 from bayesneg.linear.item_models import ItemModel
 
 
@@ -18,7 +19,7 @@ def unit_rows(vectors: np.ndarray) -> np.ndarray:
            [0. , 0. ]])
     """
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.maximum(norms, np.finfo(vectors.dtype).tiny)
+    return vectors / np.maximum(norms, vectors.dtype.type(SHORTEST_UNIT))
 
 
 class EmbeddingScorer:

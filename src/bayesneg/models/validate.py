@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesneg.errors import DivergedError, InputError
 from bayesneg.interfaces import NO_NEGATIVE, Batch, Loss, Model, Negatives, NegativeSampler
-from bayesneg.interfaces.loss import not_finite
+from bayesneg.interfaces.loss import no_minimum, not_finite
 from bayesneg.kernels.reference.losses import LossValues, Scores
 
 NUMBERS = "fiub"  # kinds of NumPy types
@@ -116,12 +116,8 @@ class ScoresBySimilarity(Protocol):
 def check_several(model: Model, sampler: NegativeSampler, loss: Loss) -> None:
     """An error for one negative and inner products with a loss that is linear in them: training would diverge."""
     unbounded = isinstance(model, ScoresBySimilarity) and model.similarity == "inner"
-    if loss.needs_several and unbounded and not sampler.gives_weights:
-        raise InputError(
-            f"{type(loss).__name__} with one negative is linear in the scores and has no minimum, and "
-            f"{type(sampler).__name__} gives one; give several, such as rns:negatives=16, or a shared pool, or take "
-            "softmax:include_positive=true"
-        )
+    if loss.needs_several and unbounded and not sampler.gives_several:
+        raise InputError(no_minimum(loss, f"{type(sampler).__name__} gives one"))
 
 
 def evaluate_custom(loss: Loss, scores: Scores) -> LossValues:

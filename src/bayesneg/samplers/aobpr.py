@@ -87,6 +87,10 @@ class AOBPR(RuleSampler):
         period = max(1, int(n_items * np.log(n_items)))
         return AtFactorRank(scale, lists.orders, lists.spreads, lists.clock, period)
 
+    @property
+    def unused_settings(self) -> frozenset[str]:
+        return frozenset() if self.fraction is None else frozenset({"scale"})
+
     def width(self, n_items: int) -> int:
         return 2 * FACTOR_TRIES
 

@@ -240,6 +240,14 @@ class BNS(_CandidateJudge):
         return self.negatives > 1 or self.weighting != "none"
 
     @property
+    def gives_several(self) -> bool:
+        return self.gives_weights and self.candidates != 1
+
+    @property
+    def unused_settings(self) -> frozenset[str]:
+        return frozenset() if self.weighting in ("none", "risk") else frozenset({"weight"})
+
+    @property
     def is_shared(self) -> bool:
         return self.shared
 

@@ -106,6 +106,10 @@ class DENS(RuleSampler):
     def gives_weights(self) -> bool:
         return True
 
+    @property
+    def gives_several(self) -> bool:
+        return self.negatives > 1
+
     def width(self, n_items: int) -> int:
         return candidate_count(self.candidates, n_items)
 

@@ -77,6 +77,12 @@ class InBatch(PosteriorSampler):
         return LeastRisk(weight_at(self.weight, batch.epoch), UNOBSERVED, self.form())
 
     @property
+    def unused_settings(self) -> frozenset[str]:
+        if self.weighting == "none":
+            return frozenset({"weight", "prior", "likelihood"})
+        return frozenset() if self.weighting == "risk" else frozenset({"weight"})
+
+    @property
     def gives_weights(self) -> bool:
         return True
 

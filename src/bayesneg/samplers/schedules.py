@@ -128,8 +128,6 @@ class WarmStart(RuleSampler):
 
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> WarmStart:
         first, then = (sampler.prepare(train, rng=rng) for sampler in self._both())
-        if any(isinstance(sampler, RuleSampler) and sampler.log_q() is not None for sampler in (first, then)):
-            raise InputError("WarmStart has no log q for several negatives drawn by popularity; set negatives=1 of PNS")
         return replace(self, first=first, then=then)
 
     def resolved(self, train: Interactions) -> WarmStart:
@@ -155,6 +153,9 @@ class WarmStart(RuleSampler):
             drawn = sampler.without_held_out(drawn, batch)
         return drawn
 
+    def log_q(self, batch: Batch) -> np.ndarray | None:
+        return self._at(batch.epoch).log_q(batch)
+
     def unbias(self, batch: Batch, items: np.ndarray) -> np.ndarray | None:
         return self._at(batch.epoch).unbias(batch, items)
 
@@ -178,6 +179,14 @@ class WarmStart(RuleSampler):
     @property
     def pairs_at_once(self) -> int | None:
         return max(sampler.pairs_at_once or 0 for sampler in self._both()) or None
+
+    @property
+    def gives_several(self) -> bool:
+        return all(sampler.gives_several for sampler in self._both())
+
+    @property
+    def unused_settings(self) -> frozenset[str]:
+        return self._both()[1].unused_settings  # the settings of ``first`` are part of its name
 
     @property
     def makes_vectors(self) -> bool:

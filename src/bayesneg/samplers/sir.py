@@ -88,6 +88,10 @@ class SIR(RuleSampler):
         return rule if self.negatives == 1 else TakeSeveralResampled(*rule, self.negatives)
 
     @property
+    def unused_settings(self) -> frozenset[str]:
+        return frozenset({"power"}) if self.proposal == "uniform" else frozenset()
+
+    @property
     def gives_weights(self) -> bool:
         return self.negatives > 1
 

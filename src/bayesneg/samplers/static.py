@@ -61,6 +61,10 @@ class RNS(RuleSampler):
     def gives_weights(self) -> bool:
         return self.negatives > 1 or self.shared
 
+    @property
+    def gives_several(self) -> bool:
+        return self.negatives > 1
+
     def width(self, n_items: int) -> int:
         return self.negatives
 
@@ -119,7 +123,8 @@ class PNS(RuleSampler):
     unobserved items have none is skipped.
 
     Several negatives of an example, and the items of a pool, are drawn independently; an item that is drawn again does
-    not count in a pool. Losses that take the probabilities of the draw are corrected by them (log q).
+    not count in a pool. Losses that take the probabilities of the draw are corrected by them (log q), with one negative
+    as with several.
 
     Args:
         power: Exponent of the item popularity; 0 is uniform over the items with training interactions.
@@ -158,6 +163,10 @@ class PNS(RuleSampler):
     def gives_weights(self) -> bool:
         return self.negatives > 1 or self.shared
 
+    @property
+    def gives_several(self) -> bool:
+        return self.negatives > 1
+
     def width(self, n_items: int) -> int:
         return self.negatives
 
@@ -175,9 +184,7 @@ class PNS(RuleSampler):
         p = prepared(self.tables).probabilities
         return PoolPlan(self.negatives, p) if self.shared else CandidatePlan(self.negatives, probabilities=p)
 
-    def log_q(self) -> np.ndarray | None:
-        if self.negatives == 1:
-            return None
+    def log_q(self, batch: Batch) -> np.ndarray:
         p = prepared(self.tables).probabilities
         with np.errstate(divide="ignore"):
             return np.log(p * np.count_nonzero(p))

@@ -14,7 +14,7 @@ from torch import Tensor
 from bayesneg.checks import one_of
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Negatives
-from bayesneg.interfaces.loss import BuiltInLoss
+from bayesneg.interfaces.loss import BuiltInLoss, check_has_minimum
 from bayesneg.kernels.reference.losses import LossForm, Scores
 from bayesneg.kernels.torch.losses import effective_weights, evaluate
 from bayesneg.kernels.torch.pair_scores import scores_of
@@ -53,6 +53,7 @@ def _loss(
     one_of("similarity", similarity, ("inner", "cosine"))
     one_of("reduction", reduction, ("mean", "sum", "none"))
     check_loss_input(users, positives, items, negatives, threshold)
+    check_has_minimum(loss, negatives, len(users), cosine=similarity == "cosine", given="negatives.items has one")
     which, kind = negatives.items.clamp(min=0), torch.promote_types(users.dtype, torch.float32)
     with torch.autocast(users.device.type, enabled=False):  # a temperature magnifies the rounding of scores
         x_positive, x = scores_of(

@@ -12,6 +12,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -95,7 +96,7 @@ class Search:
         for family in self._in_turn(n_done):
             for attempt in range(ATTEMPTS):
                 asked = self._asked(family, n_done, attempt)
-                tried = family.at({key: _suggested(asked, family, key) for key in family.ranges})
+                tried = family.suggested(partial(_suggested, asked, family), self.split)
                 if tried.label not in known:
                     for key, value in {
                         "label": tried.label,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -69,6 +69,7 @@ SPACE: Final[Mapping[str, Range | str]] = {
 }
 POOL: Final = WholeBetween(256, 4096)  # negatives or candidates that a batch shares, in a large catalogue
 OF_SEVERAL: Final = ("weighting", "negatives")  # settings for several negatives
+DECIDES: Final = "weighting"  # a searched setting beside which others may have no effect
 LOSS_SPACE: Final[Mapping[str, Range | str]] = {
     "temperature": Between(0.04, 1.0),  # τ
     "negative_weight": Between(0.8, 1.6),  # b
@@ -136,6 +137,23 @@ class Family:
         sampler, loss = _with(self.given.sampler, of_sampler), self.given.loss.with_settings(of_loss)
         return self.given._replace(sampler=sampler, loss=loss)
 
+    def suggested(self, suggest: Callable[[str], Any], split: Split) -> Combination:
+        """The sampler and the loss with a value for every searched setting that has an effect.
+
+        Args:
+            suggest: The value of a setting by its key; called for ``weighting`` first.
+            split: The data that the sampler is built for.
+        """
+        first = {key: suggest(key) for key in self.ranges if key == DECIDES}
+        unused = self.at(first).sampler.build(split).unused_settings if first else frozenset()
+        others = {key: suggest(key) for key in self.ranges if key not in first and key not in unused}
+        return self.at({**first, **others})
+
+    def with_most_negatives(self) -> Combination:
+        """The sampler with as many negatives as the search may give it, for a check before it."""
+        ends = {key: self.ranges[key] for key in OF_SEVERAL if key in self.ranges}
+        return self.at({key: each.values[-1] if isinstance(each, Among) else each.high for key, each in ends.items()})
+
 
 def family(given: Combination, split: Split) -> Family:
     """What is searched for a sampler and a loss; custom ones are tried as they were given."""
@@ -165,17 +183,19 @@ def _sampler_ranges(
         found = Among(tuple(spec.choices(key))) if isinstance(values, str) else values
         if key == size and is_shared:
             n_items = split.train.n_items
-            found = WholeBetween(min(POOL.low, max(1, n_items // 4)), min(POOL.high, n_items))
+            found = WholeBetween(min(POOL.low, max(1 + loss.needs_several, n_items // 4)), min(POOL.high, n_items))
         if key == size == "negatives" and not is_shared and loss.needs_several:
             found = WholeBetween(2, 64)
-        if key == "weighting" and loss.needs_several and not sampler.gives_weights:
+        if key == "weighting" and loss.needs_several and not sampler.gives_several:
             found = Among(tuple(value for value in spec.choices(key) if value != "none"))
             left_out["weighting=none"] = f"{type(loss).__name__} needs several negatives"
         if isinstance(found, Among):
             found = _buildable(spec, key, found, split, left_out)
         if len(found.values) > 1 if isinstance(found, Among) else found.low < found.high:
             ranges[key] = found
-    return ranges
+    # while a setting is searched that decides which others have an effect, a trial leaves out those that have none
+    unused = frozenset() if DECIDES in ranges else sampler.unused_settings
+    return {key: found for key, found in ranges.items() if key not in unused}
 
 
 def _loss_ranges(spec: LossSpec) -> dict[str, Range]:

@@ -37,7 +37,7 @@ from bayesneg.samplers.static import RNS
 from bayesneg.training import fit
 from bayesneg.tuning.advice import advise
 from bayesneg.tuning.search import BAR, Search, best_of, opened, require_optuna
-from bayesneg.tuning.space import OF_SEVERAL, Combination, Family, family, variants
+from bayesneg.tuning.space import Combination, Family, family, variants
 
 FINAL, RESULT = "final", "tuning.json"  # in the out folder
 PLAIN: Final = SamplerSpec("rns", {})
@@ -115,8 +115,7 @@ def tune(
             check_one_by_one(combination.sampler.build(hidden))
     families = {each.label: family(each, hidden) for each in combinations}
     for each in families.values():
-        if not each.ranges.keys() & set(OF_SEVERAL):
-            check_several(built, each.given.sampler.build(hidden), each.given.loss.build())
+        check_several(built, each.with_most_negatives().sampler.build(hidden), each.given.loss.build())
     _check_trials(trials, families)
     rivals = _rivals(baselines, hidden, seed)  # before the search: an error in them should not come after it
     folder = None if out is None else Path(out)

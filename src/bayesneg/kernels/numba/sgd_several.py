@@ -24,7 +24,7 @@ from bayesneg.kernels.numba.formulas import info
 from bayesneg.kernels.numba.losses import evaluate_any
 from bayesneg.kernels.numba.scoring import TILE, dot, update_tile
 from bayesneg.kernels.numba.selections import select
-from bayesneg.kernels.reference.formulas import SHORTEST
+from bayesneg.kernels.reference.formulas import SHORTEST_UNIT
 
 
 class SeveralConfig(NamedTuple):
@@ -249,10 +249,10 @@ def descend(v, seen, along, slope, decay, config):  # type: ignore[no-untyped-de
         return
     models = np.float32(config.ensemble_size)
     inner = models * dot(along, seen)
-    slope /= np.sqrt(models) * max(np.sqrt(dot(v, v)), np.float32(SHORTEST))
+    slope /= np.sqrt(models) * max(np.sqrt(dot(v, v)), np.float32(SHORTEST_UNIT))
     for f in range(len(v)):
         v[f] -= rate * (slope * (along[f] - inner * seen[f]) + decay * v[f])
-    scale = np.float32(1.0) / (np.sqrt(models) * max(np.sqrt(dot(v, v)), np.float32(SHORTEST)))
+    scale = np.float32(1.0) / (np.sqrt(models) * max(np.sqrt(dot(v, v)), np.float32(SHORTEST_UNIT)))
     for f in range(len(v)):
         seen[f] = v[f] * scale
 
@@ -274,5 +274,5 @@ def normalised(vectors: np.ndarray, ensemble_size: int = 1) -> np.ndarray:
     array([[0.6, 0.8]], dtype=float32)
     """
     parts = vectors.reshape(len(vectors), ensemble_size, -1)
-    lengths = np.maximum(np.sqrt((parts * parts).sum(axis=2, keepdims=True)), np.float32(SHORTEST))
+    lengths = np.maximum(np.sqrt((parts * parts).sum(axis=2, keepdims=True)), np.float32(SHORTEST_UNIT))
     return (parts / (lengths * np.float32(np.sqrt(ensemble_size)))).reshape(vectors.shape)

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 SURE = 1e-9  # log odds are of probabilities clipped to [1e-9, 1 − 1e-9], so that no prior overrules all others
-SHORTEST = 1e-30  # lower bound on the norm of an embedding where scores are divided by it
+SHORTEST = 1e-30  # lower bound on the norm of a user's embedding where score lists are summarised
+SHORTEST_UNIT = 1e-12  # lower bound on the norm of an embedding that is normalised, for cosines
 
 
 class Population(NamedTuple):

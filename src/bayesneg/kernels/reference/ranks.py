@@ -1,4 +1,4 @@
-"""Ranks of items in users' score lists, counted plainly, a few lists at a time; used by audits."""
+"""Ranks in users' score lists, counted plainly, a few lists at a time; for audits and thresholds."""
 
 from __future__ import annotations
 
@@ -26,6 +26,16 @@ def counted_below(
         below[:, column] = np.count_nonzero(lists < x[:, column, None], axis=1)
         at_or_below[:, column] = np.count_nonzero(lists <= x[:, column, None], axis=1)
     return below, at_or_below
+
+
+def kth_highest(x: np.ndarray, k: int) -> np.ndarray:
+    """The k-th highest score (B,) of each list (B, n).
+
+    >>> kth_highest(np.array([[1.0, 3.0, 3.0, 2.0]]), 3)
+    array([2.])
+    """
+    place = x.shape[1] - k
+    return np.partition(x, place, axis=1)[:, place]
 
 
 def observed_mask(users: np.ndarray, indptr: np.ndarray, indices: np.ndarray, n_items: int) -> np.ndarray:

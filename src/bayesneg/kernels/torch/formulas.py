@@ -10,7 +10,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from bayesneg.kernels.reference.formulas import SHORTEST, SURE, OfMixture, Tabled, counted_cdf, unbias
+from bayesneg.kernels.reference.formulas import SHORTEST, SHORTEST_UNIT, SURE, OfMixture, Tabled, counted_cdf, unbias
 
 
 def info(x_positive: Tensor, x: Tensor) -> Tensor:
@@ -47,6 +47,16 @@ def truncated_rank(uniforms: Tensor, scale: float, n: Tensor) -> Tensor:
     """A rank in 0 … n−1 with probability ∝ exp(−r/scale) for each uniform number."""
     span = torch.expm1(-n.double() / scale)
     return torch.minimum((-scale * torch.log1p(uniforms * span)).long(), n - 1).clamp(min=0)
+
+
+def kth_highest(x: Tensor, k: int) -> Tensor:
+    """The k-th highest score (B,) of each list (B, n)."""
+    return x.topk(k, dim=1).values[:, -1]
+
+
+def unit(vectors: Tensor) -> Tensor:
+    """Embeddings (…, d) divided by their norms, so that inner products are cosines."""
+    return torch.nn.functional.normalize(vectors, dim=-1, eps=SHORTEST_UNIT)
 
 
 def lengths_of(vectors: Tensor) -> Tensor:

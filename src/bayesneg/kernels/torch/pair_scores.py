@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bayesneg.kernels.reference.formulas import SHORTEST
+from bayesneg.kernels.reference.formulas import SHORTEST_UNIT
+from bayesneg.kernels.torch.formulas import unit
 
 NUMBERS = 1 << 24  # of gathered embeddings held at once
 FEW_NUMBERS = 1 << 19  # that autograd may keep: less work than gathering them again
@@ -78,12 +79,12 @@ def scores_of(
         return of_positives, users @ _unit(table.index_select(0, items).to(users.dtype), cosine).T
     found = pair_scores(users, table, items)
     if cosine:
-        found = found / table.to(users.dtype).norm(dim=1).clamp(min=SHORTEST)[items]
+        found = found / table.to(users.dtype).norm(dim=1).clamp(min=SHORTEST_UNIT)[items]
     return of_positives, found
 
 
 def _unit(vectors: Tensor, cosine: bool) -> Tensor:
-    return torch.nn.functional.normalize(vectors, dim=-1) if cosine else vectors
+    return unit(vectors) if cosine else vectors
 
 
 def _parts(items: Tensor, dim: int) -> list[slice]:

@@ -12,6 +12,7 @@ from bayesneg.errors import InputError
 from bayesneg.interfaces import Negatives
 from bayesneg.kernels.reference.losses import LossValues
 from bayesneg.kernels.reference.mixing import Layers
+from bayesneg.kernels.torch.formulas import unit
 from bayesneg.kernels.torch.gradients import bpr_gradients, fused_for, penalty_gradients
 from bayesneg.kernels.torch.pair_scores import scores_of
 
@@ -113,7 +114,7 @@ class EmbeddingScores:
 
     def _unit(self, vectors: Tensor) -> Tensor:
         """Of norm 1 where scores are cosines."""
-        return nn.functional.normalize(vectors, dim=-1) if self.cosine else vectors
+        return unit(vectors) if self.cosine else vectors
 
     def of(self, items: Tensor) -> Tensor:
         at_once = max(1, NUMBERS // (items.shape[1] * self.items.shape[1]))  # examples

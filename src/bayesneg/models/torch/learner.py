@@ -32,15 +32,17 @@ from bayesneg.interfaces import (
 from bayesneg.kernels.reference.choices.base import Draws, Rule
 from bayesneg.kernels.reference.losses import PairwiseLogistic
 from bayesneg.kernels.torch.choices.base import torch_choice
+from bayesneg.kernels.torch.formulas import kth_highest
 from bayesneg.kernels.torch.score_lists import TrainingRows
 from bayesneg.models.scorers import EmbeddingScorer, unit_rows
+from bayesneg.models.thresholds import thresholds_of
 from bayesneg.models.torch.device import memory_named
 from bayesneg.models.torch.negatives import rows_on
 from bayesneg.models.torch.settings import TorchSettings
 from bayesneg.models.torch.steps import CompiledSteps, Packed, TorchSteps, largest_batch, pack
 from bayesneg.models.torch.summaries import TorchSummaries
 from bayesneg.models.torch.trainable import Trainable
-from bayesneg.models.torch.weighted import WeightedSteps, thresholds_of
+from bayesneg.models.torch.weighted import WeightedSteps
 from bayesneg.models.validate import single, validate_negatives
 
 EXAMPLES = 1 << 15  # per block at most, unless a batch has more
@@ -187,12 +189,12 @@ class TorchLearner:
         if rank is None or (self._thresholds is not None and (epoch - 1) % loss.threshold_every):
             return
         with self.trainable.evaluating():
-            at_once = max(1, self.settings.chunk // self.n_items)
 
-            def lists(users: Tensor) -> Tensor:
-                return self.trainable.forward(users.to(self.device)).chunk(0, self.n_items)
+            def lists(users: np.ndarray) -> Tensor:
+                return self.trainable.forward(torch.from_numpy(users).to(self.device)).chunk(0, self.n_items)
 
-            self._thresholds = thresholds_of(lists, self.n_users, rank, at_once=at_once)
+            sizes = {"n_users": self.n_users, "n_items": self.n_items, "scores_at_once": self.settings.chunk}
+            self._thresholds = torch.cat(thresholds_of(lists, kth_highest, rank, **sizes))
 
     def _train_on_one(
         self, sampler: NegativeSampler, epoch: int, order: np.ndarray, rng: np.random.Generator

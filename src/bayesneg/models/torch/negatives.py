@@ -123,7 +123,7 @@ class BatchNegatives:
             found = self._chosen(rule, draws, batch, scores)
         else:
             found = self._selected(rule, draws, batch, users, positives, scores, starts=starts)
-        return found._replace(log_q=self._log_q_of(sampler, found.items, starts=starts))
+        return found._replace(log_q=self._log_q_of(sampler, batch, found.items, starts=starts))
 
     def recordable(self, sampler: NegativeSampler, n_examples: int) -> bool:
         """Whether a CUDA graph can hold :meth:`of` for batches of so many examples, given their pool."""
@@ -216,10 +216,10 @@ class BatchNegatives:
             items, vectors = mixed(rule, drawn, scores.batch_users, positives, scores.layers)
         return Negatives(items, (items >= 0).float(), None, vectors)
 
-    def _log_q_of(self, sampler: RuleSampler, items: Tensor, *, starts: bool) -> Tensor | None:
+    def _log_q_of(self, sampler: RuleSampler, batch: Batch, items: Tensor, *, starts: bool) -> Tensor | None:
         """The log-probabilities of the items, from a table that is copied to the device once an epoch."""
         if starts:
-            table = sampler.log_q()
+            table = sampler.log_q(batch)
             self._log_q = None if table is None else on_device(table, torch.float32, self.device)
         return None if self._log_q is None else self._log_q[items.clamp(min=0)]
 

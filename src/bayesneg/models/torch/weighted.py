@@ -16,6 +16,7 @@ from torch import Tensor
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, Loss, Measured, Negatives, NegativeSampler, RuleSampler, Sums
+from bayesneg.interfaces.loss import check_has_minimum
 from bayesneg.kernels.reference.losses import LossValues, Scores
 from bayesneg.kernels.reference.pools import EqualWeights, SharedPool
 from bayesneg.kernels.torch.losses import counted
@@ -80,6 +81,12 @@ class WeightedSteps:
         scores = self.trainable.forward(users, layered=layered)
         with torch.no_grad():
             negatives = self.negatives.of(sampler, batch, users, positives, scores, pool)
+        if not isinstance(sampler, RuleSampler):
+            cosine, said = (
+                self.trainable.settings.similarity == "cosine",
+                f"{type(sampler).__name__}.sample returned one",
+            )
+            check_has_minimum(self.loss, negatives, len(users), cosine=cosine, given=said)
         more: dict[str, Any] = {} if self.thresholds is None else {"threshold": self.thresholds[users]}
         given, values = self.trainable.learn(scores, positives, negatives, self.loss, **more)
         self.sums.add(users, negatives, given, values)
@@ -180,12 +187,3 @@ class SampledSums:
         self.counts.zero_()
         all_, *false = (Sums(*sums[first : first + 3]) for first in range(0, len(sums), 3))
         return Measured(examples, skipped, all_, dict(zip(self.labels, false, strict=True)))
-
-
-def thresholds_of(scores: Any, n_users: int, rank: int, *, at_once: int) -> Tensor:
-    """The ``rank``-th highest score (n_users,) of each user; ``scores(users)`` gives score lists (b, n_items)."""
-    found = []
-    for users in torch.arange(n_users).split(at_once):  # type: ignore[no-untyped-call]
-        lists = scores(users)
-        found.append(lists.topk(min(rank, lists.shape[1]), dim=1).values[:, -1])
-    return torch.cat(found)

@@ -58,6 +58,10 @@ class MixGCF(RuleSampler):
         return True
 
     @property
+    def gives_several(self) -> bool:
+        return self.negatives > 1
+
+    @property
     def makes_vectors(self) -> bool:
         return True
 

@@ -1,0 +1,47 @@
+"""What pages say about quality is what the records in benchmarks/results/quality hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.machine import read_result
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+
+
+def signed(value: float) -> str:
+    return f"{value:+.4f}".replace("-", "−")
+
+
+def test_the_errors_of_f_among_in_batch_negatives_are_those_of_the_record() -> None:
+    found, text = read_result("quality/in_batch_cdf"), (DOCS / "samplers.md").read_text(encoding="utf-8")
+    assert found is not None
+    for size, bands in found["sizes"].items():
+        for band, own in bands.items():
+            order = [own[how] for how in ("corrected", "uniform pool", "plain rank")]
+            cells = [f"{signed(each['bias'])} ± {each['standard_error']:.4f}" for each in order]
+            assert f"| {int(size):,} | {band} | {' | '.join(cells)} |" in text
+    at_median = [bands["0.5"] for bands in found["sizes"].values()]
+    ratios = [own["corrected"]["standard_error"] / own["uniform pool"]["standard_error"] for own in at_median]
+    assert f"{min(ratios):.1f} to {max(ratios):.1f} times that of a uniform pool" in text
+
+
+def test_exact_against_refreshed_f_in_a_torch_loop_is_that_of_the_record() -> None:
+    found, text = read_result("quality/drop_in_cdf"), (DOCS / "torch.md").read_text(encoding="utf-8")
+    assert found is not None
+    for name, title in (("ml-100k", "ML-100K"), ("ml-1m", "ML-1M")):
+        own = found["data"][name]["refreshed − exact"]
+        half = (own["high"] - own["low"]) / 2
+        said = f"{signed(own['mean'])} (±{half:.4f}) on {title}"
+        assert said in " ".join(text.replace("95% interval ", "").split())
+    assert all(own["refreshed − exact"]["n"] == 3 for own in found["data"].values())
+
+
+def test_the_correction_for_the_draw_removes_the_bias_of_ranks_in_a_batch() -> None:
+    from benchmarks.quality.in_batch_cdf import errors_of, generated
+
+    errors = errors_of(generated(), 256, 3, 4)["0.5"]
+    assert abs(np.mean(errors["corrected"])) < 0.05
+    assert np.mean(errors["plain rank"]) < -0.15
