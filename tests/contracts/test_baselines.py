@@ -141,7 +141,7 @@ def test_impossible_settings_are_refused(make, message):
 
 
 def test_als_says_what_it_needs(split, monkeypatch):
-    monkeypatch.setattr("bayesneg.models.baselines.find_spec", lambda name: None)
+    monkeypatch.setattr("bayesneg.linear.als.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"ALS needs implicit, .* pip install 'bayesneg\[als\]'"):
         fit(bn.baselines.ALS(), split)
 

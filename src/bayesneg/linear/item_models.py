@@ -1,4 +1,4 @@
-"""Item models: x_ul = Σ_{i ∈ I_u} B_il, in four ways of holding B.
+"""Item models: x_ul = Σ_{i ∈ I_u} B_il, in four ways of holding B; and w_u · h_l, with vectors of users too.
 
 The diagonal of B is 0. That of a product of narrow or sparse matrices is not, which matters only for the scores of
 items that the user has already interacted with.
@@ -198,8 +198,33 @@ class GraphFilterItems(ItemModel):
         return {name: getattr(self, name) for name in names}
 
 
-KINDS: dict[str, type[DenseItems | NeighbourItems | LowRankItems | GraphFilterItems]] = {
-    model.kind: model for model in (DenseItems, NeighbourItems, LowRankItems, GraphFilterItems)
+@dataclass(frozen=True, eq=False)
+class FactorItems(ItemModel):
+    """x_ul = w_u · h_l with the users' vectors of the fit: the history must be the data that it was fitted to."""
+
+    user_vectors: np.ndarray  # (n_users, d) float32
+    item_vectors: np.ndarray  # (n_items, d) float32
+    kind: ClassVar[str] = "factors"
+    rows_are_pairs: ClassVar[bool] = False  # a row is a product of matrices
+
+    @property
+    def n_items(self) -> int:
+        return len(self.item_vectors)
+
+    def _rows(self, history: Interactions, users: np.ndarray) -> np.ndarray:
+        return self.user_vectors[users] @ self.item_vectors.T
+
+    def _pairs(self, history: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        from bayesneg.linear import scoring
+
+        return scoring.products(self.user_vectors, self.item_vectors, users, items)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"user_vectors": self.user_vectors, "item_vectors": self.item_vectors}
+
+
+KINDS: dict[str, type[DenseItems | NeighbourItems | LowRankItems | GraphFilterItems | FactorItems]] = {
+    model.kind: model for model in (DenseItems, NeighbourItems, LowRankItems, GraphFilterItems, FactorItems)
 }
 
 

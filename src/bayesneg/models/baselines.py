@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import get_args
 
 import numpy as np
@@ -11,9 +10,10 @@ import numpy as np
 from bayesneg.checks import number, one_of, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
+from bayesneg.linear.als import als
+from bayesneg.linear.als import require_implicit as require_implicit
 from bayesneg.linear.ease import Form, ease
 from bayesneg.linear.graph_filter import graph_filter
-from bayesneg.linear.matrices import interaction_matrix
 from bayesneg.linear.neighbours import item_neighbours
 from bayesneg.linear.random_walks import random_walks
 from bayesneg.models.baseline import Baseline
@@ -171,22 +171,12 @@ class ALS(Baseline):
         number("alpha", self.alpha, above=0)
 
     def solve(self, train: Interactions, *, rng: np.random.Generator) -> EmbeddingScorer:
-        require_implicit("ALS")
-        from implicit.cpu.als import AlternatingLeastSquares
-        from scipy.sparse import csr_matrix
-
-        model = AlternatingLeastSquares(
-            factors=self.dim,
+        model = als(
+            train,
+            dim=self.dim,
             regularization=self.regularization,
             alpha=self.alpha,
             iterations=self.iterations,
-            num_threads=1,
-            random_state=int(rng.integers(2**31)),
+            seed=int(rng.integers(2**31)),
         )
-        model.fit(csr_matrix(interaction_matrix(train, np.float32)), show_progress=False)
-        return EmbeddingScorer(np.asarray(model.user_factors), np.asarray(model.item_factors))
-
-
-def require_implicit(what: str) -> None:
-    if find_spec("implicit") is None:
-        raise InputError(f"{what} needs implicit, which is not installed; run: pip install 'bayesneg[als]'")
+        return EmbeddingScorer(model.user_vectors, model.item_vectors)
