@@ -17,7 +17,7 @@ from bayesneg.config.specs import (
     with_device,
 )
 from bayesneg.errors import InputError
-from bayesneg.models import baselines
+from bayesneg.linear import als
 from bayesneg.models.torch import settings
 from worlds import interactions
 
@@ -124,7 +124,7 @@ def test_the_defaults_shown_are_those_of_the_sampler(split, name):
 
 def test_the_defaults_shown_are_those_of_the_model(monkeypatch):
     monkeypatch.setattr(settings, "find_spec", lambda name: True)  # neither torch nor implicit is needed
-    monkeypatch.setattr(baselines, "find_spec", lambda name: True)  # for settings
+    monkeypatch.setattr(als, "find_spec", lambda name: True)  # for settings
     for name, kind in MODELS.items():
         shown = {key: each.default for key, each in settings_of(kind).items() if each.is_text}
         assert build_model(name, shown) == kind()

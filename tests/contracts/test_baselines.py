@@ -11,6 +11,7 @@ import bayesneg as bn
 from bayesneg.errors import InputError
 from bayesneg.evaluation.picks import PickObserver
 from bayesneg.models.scorers import EmbeddingScorer
+from tests.worlds import interactions
 
 
 @dataclass(frozen=True)
@@ -24,10 +25,13 @@ class Constant(bn.baselines.Baseline):
 BASELINES = {
     "popularity": bn.baselines.MostPopular(),
     "item-knn": bn.baselines.ItemKNN(neighbours=5, shrink=1.0),
+    "rp3beta": bn.baselines.RP3Beta(neighbours=5, beta=0.4),
     "ease": bn.baselines.EASE(l2=20.0),
+    "gfcf": bn.baselines.GFCF(rank=8),
     "als": bn.baselines.ALS(dim=4),
     "custom": Constant(),
 }
+HISTORY_ONLY = (bn.baselines.ItemKNN, bn.baselines.RP3Beta, bn.baselines.EASE, bn.baselines.GFCF)
 
 
 @pytest.fixture(params=BASELINES, ids=str)
@@ -93,6 +97,14 @@ def test_held_out_labels_never_reach_it(baseline, split):
     np.testing.assert_array_equal(one, two)
 
 
+def test_users_and_items_without_history_have_finite_scores(baseline):
+    train = interactions([[0, 1], [], [1, 2], [0, 2], [1, 3]], 5)  # nobody has item 4
+    scores = baseline.solve(train, rng=np.random.default_rng(0)).score_all(np.arange(5))
+    assert np.isfinite(scores).all()
+    if isinstance(baseline, HISTORY_ONLY):
+        assert not scores[1].any()  # and the order of item numbers
+
+
 def test_a_sampler_is_refused(baseline, split):
     with pytest.raises(InputError, match="samples no negatives; call fit without a sampler"):
         bn.fit(baseline, split, bn.RNS(), progress=False)
@@ -114,6 +126,11 @@ def test_other_models_need_a_sampler(split):
         (lambda: bn.baselines.EASE(l2=0), "l2 must be a number above 0"),
         (lambda: bn.baselines.ItemKNN(neighbours=0), "neighbours must be a whole number"),
         (lambda: bn.baselines.ItemKNN(shrink=-1), "shrink must be a number of at least 0"),
+        (lambda: bn.baselines.RP3Beta(neighbours=0), "neighbours must be a whole number"),
+        (lambda: bn.baselines.RP3Beta(alpha=-1), "alpha must be a number of at least 0"),
+        (lambda: bn.baselines.RP3Beta(beta=-1), "beta must be a number of at least 0"),
+        (lambda: bn.baselines.GFCF(rank=0), "rank must be a whole number"),
+        (lambda: bn.baselines.GFCF(alpha=-1), "alpha must be a number of at least 0"),
         (lambda: bn.baselines.ALS(dim=0), "dim must be"),
         (lambda: bn.baselines.ALS(alpha=0), "alpha must be"),
     ],
@@ -124,7 +141,7 @@ def test_impossible_settings_are_refused(make, message):
 
 
 def test_als_says_what_it_needs(split, monkeypatch):
-    monkeypatch.setattr("bayesneg.models.baselines.find_spec", lambda name: None)
+    monkeypatch.setattr("bayesneg.linear.als.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"ALS needs implicit, .* pip install 'bayesneg\[als\]'"):
         fit(bn.baselines.ALS(), split)
 
@@ -133,6 +150,12 @@ def test_each_beats_popularity_where_users_differ():
     split = bn.split(bn.synthetic(300, 200, seed=1), test=0.2, seed=0)
     popular, *others = (
         fit(model, split).record.final["ndcg@20"]
-        for model in (bn.baselines.MostPopular(), bn.baselines.EASE(l2=100.0), bn.baselines.ItemKNN())
+        for model in (
+            bn.baselines.MostPopular(),
+            bn.baselines.EASE(l2=100.0),
+            bn.baselines.ItemKNN(),
+            bn.baselines.RP3Beta(),
+            bn.baselines.GFCF(),
+        )
     )
     assert min(others) > popular

@@ -37,6 +37,8 @@ PRIORS = {name: as_prior(name) for name in registry.priors() if name != "oracle"
     "item": bn.priors.Item(np.linspace(0, 1, TRAIN.n_items)),
     "function": CONSTANT,
     "learned from neighbours": bn.priors.Learned(item_model="neighbours", neighbours=10),
+    "learned from random walks": bn.priors.Learned(item_model="rp3beta", neighbours=10, folds=2),
+    "learned from graph filters": bn.priors.Learned(item_model="gfcf", dim=4, folds=2),
     "learned with a logistic curve": bn.priors.Learned(curve="logistic"),
     "learned at a given rate": bn.priors.Learned(hidden=0.5, folds=3),
     "learned, uncached": bn.priors.Learned(cache=0),

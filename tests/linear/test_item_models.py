@@ -7,8 +7,10 @@ import pytest
 
 from bayesneg.errors import InputError
 from bayesneg.linear.ease import dense_ease, ease, low_rank_ease
+from bayesneg.linear.graph_filter import graph_filter
 from bayesneg.linear.item_models import item_model_of
 from bayesneg.linear.neighbours import item_neighbours
+from bayesneg.linear.random_walks import random_walks
 from worlds import interactions, random_interactions
 
 
@@ -36,6 +38,22 @@ def plain_neighbours(X: np.ndarray, neighbours: int, shrink: float) -> np.ndarra
     return B
 
 
+def plain_walks(X: np.ndarray, alpha: float, beta: float, neighbours: int, normalize: bool) -> np.ndarray:
+    to_user, to_item = X.T / X.sum(axis=0)[:, None], X / X.sum(axis=1)[:, None]
+    B = (to_user**alpha @ to_item**alpha) / X.sum(axis=0) ** beta
+    np.fill_diagonal(B, 0.0)
+    for row in B:
+        row[np.argsort(-row, kind="stable")[neighbours:]] = 0.0
+    return B / B.sum(axis=1, keepdims=True) if normalize else B
+
+
+def plain_filter(X: np.ndarray, alpha: float, rank: int) -> np.ndarray:
+    items = X.sum(axis=0)
+    R = X / np.sqrt(X.sum(axis=1))[:, None] / np.sqrt(items)
+    V = np.linalg.svd(R)[2][:rank].T
+    return R.T @ R + alpha * (V / np.sqrt(items)[:, None]) @ (V * np.sqrt(items)[:, None]).T
+
+
 @pytest.fixture
 def train():
     return random_interactions(np.random.default_rng(0), 50, 30, most=0.4)
@@ -48,6 +66,17 @@ MODELS = {
         lambda train: item_neighbours(train, neighbours=5, shrink=2.0),
         lambda X: plain_neighbours(X, 5, 2.0),
     ),
+    "walks": (
+        lambda train: random_walks(train, alpha=0.7, beta=0.4, neighbours=5),
+        lambda X: plain_walks(X, 0.7, 0.4, 5, False),
+    ),
+    "normalized walks": (
+        lambda train: random_walks(train, alpha=1.0, beta=0.2, neighbours=40, normalize=True),
+        lambda X: plain_walks(X, 1.0, 0.2, 40, True),
+    ),
+    "graph filter, Lanczos": (lambda train: graph_filter(train, alpha=0.3, rank=4), lambda X: plain_filter(X, 0.3, 4)),
+    "graph filter": (lambda train: graph_filter(train, alpha=2.0, rank=20), lambda X: plain_filter(X, 2.0, 20)),
+    "graph filter, linear": (lambda train: graph_filter(train, alpha=0.0, rank=9), lambda X: plain_filter(X, 0.0, 0)),
 }
 
 
@@ -159,3 +188,41 @@ def test_neighbours_are_the_same_for_any_block(train, monkeypatch):
     parts = item_neighbours(train, neighbours=4, shrink=1.0)
     for one, other in zip(whole.arrays().values(), parts.arrays().values(), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("shape", [(20, 60), (60, 20)])
+@pytest.mark.parametrize("rank", [3, 15, 20, 90])
+def test_the_low_pass_filter_is_that_of_the_leading_singular_vectors(shape, rank):
+    train = random_interactions(np.random.default_rng(1), *shape, most=0.5)
+    model, X = graph_filter(train, alpha=0.5, rank=rank), chosen(train)[:, : train.n_items]
+    kept = X.sum(axis=0) > 0  # items without users have no weights at all
+    B = plain_filter(X[:, kept], 0.5, rank)
+    rows = model.rows(train, np.arange(train.n_users))
+    np.testing.assert_allclose(rows[:, kept], X[:, kept] @ B, atol=2e-5)
+    assert not rows[:, ~kept].any()
+
+
+def test_a_graph_filter_scores_other_histories_than_it_was_fitted_to(train):
+    model, other = graph_filter(train, alpha=0.3, rank=8), interactions([[3, 5, 9], []], 30)
+    expected = chosen(other) @ plain_filter(chosen(train), 0.3, 8)
+    np.testing.assert_allclose(model.rows(other, np.arange(2)), expected, atol=2e-5)
+
+
+def test_walks_keep_the_lower_of_equal_items():
+    train = interactions([[0, 1, 2, 3]], 4)  # every weight is the same
+    model = random_walks(train, alpha=1.0, beta=0.0, neighbours=2)
+    np.testing.assert_array_equal(model.neighbours, [1, 2, 3, 0, 2, 3, 0, 1])  # the sources of items 0, 1 and 2
+    np.testing.assert_array_equal(model.starts, [0, 3, 6, 8, 8])
+
+
+def test_walks_are_the_same_for_any_block(train, monkeypatch):
+    whole = random_walks(train, alpha=0.8, beta=0.3, neighbours=4)
+    monkeypatch.setattr("bayesneg.linear.random_walks.AT_ONCE", 25)
+    parts = random_walks(train, alpha=0.8, beta=0.3, neighbours=4)
+    for one, other in zip(whole.arrays().values(), parts.arrays().values(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_walks_of_extreme_exponents_are_finite(train):
+    model = random_walks(train, alpha=400.0, beta=50.0, neighbours=4)
+    assert np.isfinite(model.weights).all()

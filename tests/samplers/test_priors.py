@@ -129,13 +129,30 @@ def test_hidden_sets_the_expected_number_of_hidden_positives(world, hidden, curv
     assert found.sum() == pytest.approx(hidden * len(world.train), rel=0.15)
 
 
-@pytest.mark.parametrize("model", ["ease", "neighbours"])
-@pytest.mark.parametrize("folds", [5, 10])
+@pytest.mark.parametrize(
+    ("model", "folds"), [("ease", 5), ("ease", 10), ("neighbours", 5), ("neighbours", 10), ("rp3beta", 5), ("gfcf", 5)]
+)
 def test_given_the_ratio_it_is_calibrated_for_any_number_of_folds(world, model, folds):
     prior = bn.priors.Learned(item_model=model, folds=folds, hidden=0.25, l2=100.0)
     found = bn.priors.calibration(prior, world.train, share=0.2, bins=5)
     assert found.predicted_rate == pytest.approx(found.base_rate, rel=0.15)
     np.testing.assert_allclose(found.mean_predicted, found.observed_rate, rtol=0.3, atol=0.001)
+
+
+def test_a_held_out_pair_is_never_seen_by_the_vectors_that_score_it(world):
+    """The vectors of ALS would score a pair that they were fitted to far too high."""
+    pytest.importorskip("implicit", reason="implicit is not installed (the extra 'als')")
+    prior = bn.priors.Learned(item_model="als", dim=8, regularization=5.0)
+    found = bn.priors.calibration(prior, world.train, bins=5)
+    assert found.predicted_rate == pytest.approx(found.base_rate, rel=0.25)
+    assert found.skill > bn.priors.calibration(bn.priors.Rate(), world.train).skill
+    np.testing.assert_allclose(found.mean_predicted, found.observed_rate, atol=0.06)
+
+
+def test_als_says_what_it_needs(world, monkeypatch):
+    monkeypatch.setattr("bayesneg.linear.als.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"ALS needs implicit, .* pip install 'bayesneg\[als\]'"):
+        bn.priors.Learned(item_model="als").fit(world.train)
 
 
 @pytest.mark.parametrize("model", ["ease", "neighbours"])
@@ -364,6 +381,10 @@ def test_the_calibration_of_a_right_and_of_a_wrong_rate(world):
     assert wrong.ece == pytest.approx(4 * rate, rel=0.05)
     assert right.ece == pytest.approx(0.0, abs=0.001)
     assert wrong.predicted_rate == pytest.approx(5 * wrong.base_rate, rel=0.01)
+    expected = -(right.base_rate * np.log(rate) + (1 - right.base_rate) * np.log(1 - rate))
+    assert right.log_loss == pytest.approx(expected)
+    assert right.log_loss < wrong.log_loss
+    assert np.isfinite(bn.priors.calibration(bn.priors.Item(np.zeros(100)), train).log_loss)  # wrong and sure
 
 
 def test_calibration_of_a_sample_agrees_with_that_of_all_pairs(world, monkeypatch):
@@ -410,6 +431,10 @@ def test_calibration_never_shows_the_prior_the_truth(world):
         (lambda: bn.priors.Learned(folds=1), "folds must be a whole number of at least 2"),
         (lambda: bn.priors.Learned(item_model="svd"), "item_model must be one of"),
         (lambda: bn.priors.Learned(curve="step"), "curve must be one of"),
+        (lambda: bn.priors.Learned(dim=0), "dim must be a whole number of at least 1"),
+        (lambda: bn.priors.Learned(regularization=-1), "regularization must be a number of at least 0"),
+        (lambda: bn.priors.Learned(confidence=0), "confidence must be a number above 0"),
+        (lambda: bn.priors.Learned(beta=-1), "beta must be a number of at least 0"),
         (lambda: bn.priors.Learned(solver="sparse"), "solver must be one of auto, dense, low-rank"),
         (lambda: bn.priors.Learned(hidden=0), "hidden must be a number above 0"),
         (lambda: bn.priors.Learned().fit(interactions([[0], [1]], 4)), "folds must be at most"),

@@ -9,6 +9,7 @@ import bayesneg as bn
 from bayesneg.config.loss_specs import LossSpec
 from bayesneg.config.registry import built_in_samplers, priors
 from bayesneg.config.specs import SamplerSpec
+from bayesneg.tuning import space
 from bayesneg.tuning.space import EVERY, LOSS_SPACE, SPACE, Among, Between, Combination, WholeBetween, family
 from worlds import random_interactions
 
@@ -173,3 +174,12 @@ def test_a_trial_leaves_out_what_its_weighting_does_not_read(split, text):
 def test_a_custom_loss_is_tried_as_it_was_given(split):
     loss = LossSpec("mine", {}, bn.losses.TorchLoss(lambda s: s.positive))
     assert family(Combination(SamplerSpec.parse("rns:negatives=2"), loss), split).ranges == {}
+
+
+@pytest.mark.parametrize("baseline", [kind() for kind in space.BASELINES], ids=lambda each: type(each).__name__)
+def test_the_main_setting_of_a_baseline_is_tried_around_its_default(baseline):
+    key, tried = space.variants(baseline)
+    values = [getattr(each, key) for each in tried]
+    assert tried[0] == baseline
+    assert min(values) < values[0] < max(values)
+    assert len(set(values)) == len(values) == len(space.BASELINES[type(baseline)][1])  # the default is one of them

@@ -32,7 +32,7 @@ Model = Annotated[
     str,
     _training(
         "mf, lightgcn or torch-mf (the extra torch), or a baseline, which needs no sampler: popularity, item-knn, "
-        "ease, als (the extra als)",
+        "rp3beta, ease, gfcf, als (the extra als)",
         metavar="NAME",
     ),
 ]
@@ -86,7 +86,7 @@ def _splitting(help: str, *names: str, default: str | bool = True) -> Any:
 
 
 def _baselines(*, default: str) -> Any:
-    help = "baselines without sampler: popularity, item-knn, ease, als; settings after colons"
+    help = "baselines without sampler: popularity, item-knn, rp3beta, ease, gfcf, als; settings after colons"
     return _training(help, metavar="NAMES", default=default)
 
 

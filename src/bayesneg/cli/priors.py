@@ -11,6 +11,8 @@ from bayesneg.cli.groups import command
 from bayesneg.cli.output import say, show_json, show_table
 from bayesneg.report.names import number
 
+SMALL = 6  # decimals of scores that are small where positives are rare
+
 
 @command
 def priors(
@@ -20,7 +22,8 @@ def priors(
         typer.Option(
             metavar="NAMES",
             help="comma-separated, settings after colons: rate,learned:hidden=0.25; popularity, flat, rate, group, "
-            "smoothed, learned, self (MF trains with it for 30 epochs), several joined by +, or my.py:Mine",
+            "smoothed, learned, learned:item_model=als, self (MF trains with it for 30 epochs), several joined by +, "
+            "or my.py:Mine",
         ),
     ] = "popularity,rate,learned",
     share: Annotated[float, typer.Option(help="share of the training part that is hidden from the priors")] = 0.2,
@@ -48,11 +51,11 @@ def priors(
         (
             label,
             *map(number, (it.predicted_rate, it.base_rate, it.mean_predicted[-1], it.observed_rate[-1])),
-            *map(number, (it.brier, it.skill, it.ece)),
+            *(number(it.brier, SMALL), number(it.skill), number(it.log_loss, SMALL), number(it.ece)),
         )
         for label, it in found.items()
     ]
-    columns = ("prior", "predicted", "observed", "top bin", "observed", "Brier", "skill", "ECE")
+    columns = ("prior", "predicted", "observed", "top bin", "observed", "Brier", "skill", "log loss", "ECE")
     show_table(f"{split.train.name}: false negatives among unobserved pairs", columns, rows)
     say(
         "predicted, observed: mean probability and share of hidden positives; top bin: the same for the most probable "

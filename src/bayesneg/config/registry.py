@@ -21,7 +21,7 @@ from bayesneg.config.settings import Settings, check_known
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.interfaces import Model, NegativeSampler, Prior
 from bayesneg.models.baseline import Baseline
-from bayesneg.models.baselines import ALS, EASE, ItemKNN, MostPopular
+from bayesneg.models.baselines import ALS, EASE, GFCF, ItemKNN, MostPopular, RP3Beta
 from bayesneg.models.mf import MF
 from bayesneg.models.torch.lightgcn import LightGCN, TorchMF
 from bayesneg.samplers import registry
@@ -36,7 +36,9 @@ MODELS: Final[Mapping[str, type[Model]]] = {
     "torch-mf": TorchMF,
     "popularity": MostPopular,
     "item-knn": ItemKNN,
+    "rp3beta": RP3Beta,
     "ease": EASE,
+    "gfcf": GFCF,
     "als": ALS,
 }
 # as the BNS paper trains them

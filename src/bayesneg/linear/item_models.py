@@ -1,7 +1,7 @@
-"""Item models: x_ul = Σ_{i ∈ I_u} B_il, in three ways of holding B.
+"""Item models: x_ul = Σ_{i ∈ I_u} B_il, in four ways of holding B; and w_u · h_l, with vectors of users too.
 
-The diagonal of B is 0. That of a product of two narrow matrices is not, which matters only for the scores of items that
-the user has already interacted with.
+The diagonal of B is 0. That of a product of narrow or sparse matrices is not, which matters only for the scores of
+items that the user has already interacted with.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
+from bayesneg.linear.matrices import by_item, power_or_zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +146,85 @@ class LowRankItems(ItemModel):
         return {"input_vectors": self.input_vectors, "item_vectors": self.item_vectors}
 
 
-KINDS: dict[str, type[DenseItems] | type[NeighbourItems] | type[LowRankItems]] = {
-    model.kind: model for model in (DenseItems, NeighbourItems, LowRankItems)
+@dataclass(frozen=True, eq=False)
+class GraphFilterItems(ItemModel):
+    """B = RᵀR + C Dᵀ with R the normalised interactions of the users it was fitted to: memory grows with those."""
+
+    indptr: np.ndarray  # (n_users + 1,) int64, the items of each user
+    indices: np.ndarray  # (n,) int32
+    input_vectors: np.ndarray  # (n_items, d) float32, C
+    item_vectors: np.ndarray  # (n_items, d) float32, D
+    kind: ClassVar[str] = "graph-filter"
+    rows_are_pairs: ClassVar[bool] = False  # the part of low rank differs in the last bit
+
+    @property
+    def n_items(self) -> int:
+        return len(self.item_vectors)
+
+    def _rows(self, history: Interactions, users: np.ndarray) -> np.ndarray:
+        from bayesneg.linear import graph_kernels
+
+        graph, factors = self._graph
+        rows = graph_kernels.walk_rows(
+            *graph, self.indptr, self.indices, *factors, history.indptr, history.indices, users
+        )
+        rows += self._low_rank.rows(history, users)
+        return rows
+
+    def _pairs(self, history: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        from bayesneg.linear import graph_kernels
+
+        graph, factors = self._graph
+        scores = self._low_rank.pairs(history, users, items)
+        order = np.argsort(users, kind="stable")
+        scores[order] += graph_kernels.walk_pairs(
+            *graph, len(self.indptr) - 1, *factors, history.indptr, history.indices, users[order], items[order]
+        )
+        return scores
+
+    @cached_property
+    def _low_rank(self) -> LowRankItems:
+        return LowRankItems(self.input_vectors, self.item_vectors)
+
+    @cached_property
+    def _graph(self) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+        """The users of each item, and the factors of items and of users: 1/√c_i and 1/n_u."""
+        degrees, popularity = np.diff(self.indptr), np.bincount(self.indices, minlength=self.n_items)
+        graph = by_item(self.indptr, self.indices, self.n_items)
+        return graph, (power_or_zero(popularity, -0.5), power_or_zero(degrees, -1.0))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        names = ("indptr", "indices", "input_vectors", "item_vectors")
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True, eq=False)
+class FactorItems(ItemModel):
+    """x_ul = w_u · h_l with the users' vectors of the fit: the history must be the data that it was fitted to."""
+
+    user_vectors: np.ndarray  # (n_users, d) float32
+    item_vectors: np.ndarray  # (n_items, d) float32
+    kind: ClassVar[str] = "factors"
+    rows_are_pairs: ClassVar[bool] = False  # a row is a product of matrices
+
+    @property
+    def n_items(self) -> int:
+        return len(self.item_vectors)
+
+    def _rows(self, history: Interactions, users: np.ndarray) -> np.ndarray:
+        return self.user_vectors[users] @ self.item_vectors.T
+
+    def _pairs(self, history: Interactions, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        from bayesneg.linear import scoring
+
+        return scoring.products(self.user_vectors, self.item_vectors, users, items)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"user_vectors": self.user_vectors, "item_vectors": self.item_vectors}
+
+
+KINDS: dict[str, type[DenseItems | NeighbourItems | LowRankItems | GraphFilterItems | FactorItems]] = {
+    model.kind: model for model in (DenseItems, NeighbourItems, LowRankItems, GraphFilterItems, FactorItems)
 }
 
 

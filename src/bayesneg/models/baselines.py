@@ -1,9 +1,8 @@
-"""Baselines that sample no negatives: popularity, item-based neighbours, EASE, ALS."""
+"""Baselines that sample no negatives: popularity, item-based neighbours, RP3β, EASE, GF-CF, ALS."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import get_args
 
 import numpy as np
@@ -11,13 +10,16 @@ import numpy as np
 from bayesneg.checks import number, one_of, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
+from bayesneg.linear.als import als
+from bayesneg.linear.als import require_implicit as require_implicit
 from bayesneg.linear.ease import Form, ease
-from bayesneg.linear.matrices import interaction_matrix
+from bayesneg.linear.graph_filter import graph_filter
 from bayesneg.linear.neighbours import item_neighbours
+from bayesneg.linear.random_walks import random_walks
 from bayesneg.models.baseline import Baseline
 from bayesneg.models.scorers import EmbeddingScorer, LinearScorer
 
-__all__ = ["ALS", "EASE", "Baseline", "ItemKNN", "MostPopular"]
+__all__ = ["ALS", "EASE", "GFCF", "Baseline", "ItemKNN", "MostPopular", "RP3Beta"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,67 @@ class ItemKNN(Baseline):
 
     def solve(self, train: Interactions, *, rng: np.random.Generator) -> LinearScorer:
         return LinearScorer(item_neighbours(train, neighbours=self.neighbours, shrink=self.shrink), train)
+
+
+@dataclass(frozen=True)
+class RP3Beta(Baseline):
+    """RP3β: random walks user → item → user → item, with a penalty on popular items.
+
+    With c_i users of item i and n_u items of user u, the weight of item i for item l ≠ i is
+    B_il = Σ_u (1 / c_i)^α (1 / n_u)^α / c_l^β over the users of both, and a user's score is the sum over its items.
+
+    Args:
+        neighbours: Number of items with the largest weights kept for each item.
+        alpha: Exponent α of the transition probabilities.
+        beta: Exponent β of the popularity that divides the weight; 0 is P3α.
+        normalize: Whether the kept weights of each item are divided by their sum.
+
+    Reference:
+        B. Paudel et al., "Updatable, Accurate, Diverse, and Scalable Recommendations for Interactive Applications",
+        ACM TiiS 2017.
+    """
+
+    neighbours: int = 200
+    alpha: float = 0.6
+    beta: float = 0.4
+    normalize: bool = False
+
+    def __post_init__(self) -> None:
+        whole("neighbours", self.neighbours)
+        number("alpha", self.alpha, least=0)
+        number("beta", self.beta, least=0)
+
+    def solve(self, train: Interactions, *, rng: np.random.Generator) -> LinearScorer:
+        walks = random_walks(
+            train, alpha=self.alpha, beta=self.beta, neighbours=self.neighbours, normalize=self.normalize
+        )
+        return LinearScorer(walks, train)
+
+
+@dataclass(frozen=True)
+class GFCF(Baseline):
+    """GF-CF, low-pass filters of the user–item graph in closed form.
+
+    With R = D_U^(−1/2) X D_I^(−1/2) the normalised interactions and V the leading right singular vectors of R, the
+    scores of a history x_u are x_u RᵀR + α · x_u D_I^(−1/2) V Vᵀ D_I^(1/2).
+
+    Args:
+        rank: Number of singular vectors in the ideal low-pass filter.
+        alpha: Weight α of the ideal low-pass filter; with 0 only the linear filter RᵀR is left.
+
+    Reference:
+        Y. Shen et al., "How Powerful is Graph Convolution for Recommendation?", CIKM 2021.
+    """
+
+    rank: int = 256
+    alpha: float = 0.3
+
+    def __post_init__(self) -> None:
+        whole("rank", self.rank)
+        number("alpha", self.alpha, least=0)
+
+    def solve(self, train: Interactions, *, rng: np.random.Generator) -> LinearScorer:
+        return LinearScorer(graph_filter(train, alpha=self.alpha, rank=self.rank), train)
 
 
 @dataclass(frozen=True)
@@ -108,22 +171,12 @@ class ALS(Baseline):
         number("alpha", self.alpha, above=0)
 
     def solve(self, train: Interactions, *, rng: np.random.Generator) -> EmbeddingScorer:
-        require_implicit("ALS")
-        from implicit.cpu.als import AlternatingLeastSquares
-        from scipy.sparse import csr_matrix
-
-        model = AlternatingLeastSquares(
-            factors=self.dim,
+        model = als(
+            train,
+            dim=self.dim,
             regularization=self.regularization,
             alpha=self.alpha,
             iterations=self.iterations,
-            num_threads=1,
-            random_state=int(rng.integers(2**31)),
+            seed=int(rng.integers(2**31)),
         )
-        model.fit(csr_matrix(interaction_matrix(train, np.float32)), show_progress=False)
-        return EmbeddingScorer(np.asarray(model.user_factors), np.asarray(model.item_factors))
-
-
-def require_implicit(what: str) -> None:
-    if find_spec("implicit") is None:
-        raise InputError(f"{what} needs implicit, which is not installed; run: pip install 'bayesneg[als]'")
+        return EmbeddingScorer(model.user_vectors, model.item_vectors)

@@ -24,7 +24,7 @@ from bayesneg.errors import InputError
 from bayesneg.experiments.contenders import joint_label
 from bayesneg.interfaces import BPR_LOSS, NegativeSampler, RuleSampler
 from bayesneg.models.baseline import Baseline
-from bayesneg.models.baselines import ALS, EASE, ItemKNN
+from bayesneg.models.baselines import ALS, EASE, GFCF, ItemKNN, RP3Beta
 from bayesneg.runs.record import describe, jsonable
 
 
@@ -84,6 +84,8 @@ OF_LOSS: Final = "loss "  # begins the keys of a loss's settings in Family.range
 BASELINES: Final[Mapping[type[Baseline], tuple[str, tuple[float, ...]]]] = {
     EASE: ("l2", (100.0, 200.0, 400.0, 800.0, 1600.0)),
     ItemKNN: ("neighbours", (50, 100, 200, 400)),
+    RP3Beta: ("beta", (0.2, 0.4, 0.6, 0.8)),
+    GFCF: ("alpha", (0.1, 0.3, 1.0, 3.0)),
     ALS: ("regularization", (10.0, 20.0, 50.0, 100.0, 200.0)),
 }
 

@@ -1,4 +1,4 @@
-"""A prior learned from the training data: the calibrated score of a linear item model.
+"""A prior learned from the training data: the calibrated score of an item model.
 
 Cross-fitting: each fold of the training pairs is held out once, an item model is fitted to the rest, and its scores of
 unobserved pairs are calibrated against whether the pair was held out. The calibration curve is then applied to the
@@ -20,9 +20,12 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Prior
 from bayesneg.kernels.reference.pools import SparseRows
+from bayesneg.linear.als import als
 from bayesneg.linear.ease import DENSE_ITEMS, ease
+from bayesneg.linear.graph_filter import graph_filter
 from bayesneg.linear.item_models import ItemModel
 from bayesneg.linear.neighbours import item_neighbours
+from bayesneg.linear.random_walks import random_walks
 from bayesneg.samplers.priors.basic import unfitted
 from bayesneg.samplers.priors.calibration_curves import CURVES, CalibrationCurve, HiddenCurve
 from bayesneg.samplers.priors.cross_fitting import folds_of, unobserved_pairs
@@ -33,20 +36,27 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 21  # probabilities of a block of users when the likeliest items are looked for, by each thread
 AT_ONCE = 1 << 24  # scores computed at once when the cache is filled: 64 MiB
+ALS_DIM, ITERATIONS = 64, 15  # as of the baselines, as are these
+WALK_EXPONENT = 0.6  # α of RP3β
+LOW_PASS, SINGULAR_VECTORS = 0.3, 256  # α and rank of GF-CF
 
 
 @dataclass(frozen=True)
 class Learned(Prior):
-    """A learned prior: p_ul = P(false negative | score of a linear item model), cross-fitted inside the training data.
+    """A learned prior: p_ul = P(false negative | score of an item model), cross-fitted inside the training data.
 
     Args:
-        item_model: Item model to learn from: ``"ease"``, ``"neighbours"`` (item-based nearest neighbours) or ``"auto"``
-            (EASE up to 8,192 items, neighbours above).
+        item_model: Item model to learn from: ``"ease"``, ``"neighbours"`` (item-based nearest neighbours), ``"als"``
+            (the extra ``als``), ``"rp3beta"``, ``"gfcf"``, or ``"auto"`` (EASE up to 8,192 items, neighbours above).
         l2: L2 penalty of EASE.
         solver: How EASE is solved: ``"dense"`` (for a GPU machine where the catalogue is large), ``"low-rank"``, or
             ``"auto"`` (dense up to 8,192 items).
-        neighbours: Number of most similar items kept for each item.
+        neighbours: Number of most similar items kept for each item, by neighbours and RP3β.
         shrink: Shrinkage of similarities with little support.
+        dim: Dimension of ALS, by default 64, or number of singular vectors of GF-CF, by default 256.
+        regularization: L2 penalty of ALS.
+        confidence: Weight of an observed pair in ALS; every other pair has weight 1.
+        beta: Exponent of the popularity that RP3β divides by.
         folds: Number K of cross-fitting folds; each holds out one K-th of the training pairs.
         curve: Calibration curve from scores to probabilities: ``"isotonic"`` or ``"logistic"`` regression.
         hidden: Assumed ratio of hidden to observed positives; by default the curve stays as cross-fitting gives it,
@@ -67,11 +77,15 @@ class Learned(Prior):
     """
 
     NAME: ClassVar = "learned"
-    item_model: Literal["auto", "ease", "neighbours"] = "auto"
+    item_model: Literal["auto", "ease", "neighbours", "als", "rp3beta", "gfcf"] = "auto"
     l2: float = 400.0
     solver: Literal["auto", "dense", "low-rank"] = "auto"
     neighbours: int = 50
     shrink: float = 10.0
+    dim: int | None = None
+    regularization: float = 50.0
+    confidence: float = 10.0
+    beta: float = 0.4
     folds: int = 5
     curve: Literal["isotonic", "logistic"] = "isotonic"
     hidden: float | None = None
@@ -81,15 +95,20 @@ class Learned(Prior):
     _last: _LastFit = field(default_factory=lambda: _LastFit(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        one_of("item_model", self.item_model, ("auto", "ease", "neighbours"))
+        one_of("item_model", self.item_model, ("auto", "ease", "neighbours", "als", "rp3beta", "gfcf"))
         one_of("solver", self.solver, ("auto", "dense", "low-rank"))
         one_of("curve", self.curve, tuple(CURVES))
         number("l2", self.l2, above=0)
         number("shrink", self.shrink, least=0)
+        number("regularization", self.regularization, least=0)
+        number("confidence", self.confidence, above=0)
+        number("beta", self.beta, least=0)
         whole("neighbours", self.neighbours)
         whole("folds", self.folds, least=2)
         whole("cache", self.cache, least=0)
         whole("likeliest", self.likeliest)
+        if self.dim is not None:
+            whole("dim", self.dim)
         if self.hidden is not None:
             number("hidden", self.hidden, above=0)
 
@@ -133,8 +152,24 @@ class Learned(Prior):
         return scores, hidden, weights
 
     def _item_model(self, train: Interactions) -> ItemModel:
-        if self.item_model == "ease" or (self.item_model == "auto" and train.n_items <= DENSE_ITEMS):
-            return ease(train, l2=self.l2, form=self.solver)
+        """Fitted to ``train`` alone; the vectors of ALS too, those of users included, so it is fitted in every fold."""
+        small = "ease" if train.n_items <= DENSE_ITEMS else "neighbours"
+        match small if self.item_model == "auto" else self.item_model:
+            case "ease":
+                return ease(train, l2=self.l2, form=self.solver)
+            case "als":
+                return als(
+                    train,
+                    dim=self.dim or ALS_DIM,
+                    regularization=self.regularization,
+                    alpha=self.confidence,
+                    iterations=ITERATIONS,
+                    seed=int(stream(self.seed, "als of a learned prior").integers(2**31)),
+                )
+            case "rp3beta":
+                return random_walks(train, alpha=WALK_EXPONENT, beta=self.beta, neighbours=self.neighbours)
+            case "gfcf":
+                return graph_filter(train, alpha=LOW_PASS, rank=self.dim or SINGULAR_VECTORS)
         return item_neighbours(train, neighbours=self.neighbours, shrink=self.shrink)
 
 

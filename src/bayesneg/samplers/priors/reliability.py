@@ -18,6 +18,8 @@ from bayesneg.samplers.priors.basic import PriorLike, as_prior, checked
 from bayesneg.samplers.priors.cross_fitting import unobserved_pairs
 from bayesneg.seeding import stream
 
+CLIP = 1e-9  # no probability counts as surer than this in the log loss, which would be infinite
+
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
@@ -33,6 +35,7 @@ class Calibration:
         predicted_rate: Mean predicted probability over all unobserved pairs.
         base_rate: Share of hidden positives among all unobserved pairs.
         brier: Brier score, the mean squared error of the probabilities.
+        log_loss: Mean negative log likelihood of the labels, probabilities clipped to 1e-9 … 1 − 1e-9.
         share: Share of the training data that was hidden.
     """
 
@@ -42,6 +45,7 @@ class Calibration:
     predicted_rate: float
     base_rate: float
     brier: float
+    log_loss: float
     share: float
 
     @property
@@ -70,6 +74,7 @@ class Calibration:
             "predicted_rate": self.predicted_rate,
             "base_rate": self.base_rate,
             "brier": self.brier,
+            "log_loss": self.log_loss,
             "skill": self.skill,
             "ece": self.ece,
             "share": self.share,
@@ -148,6 +153,7 @@ def _binned(p: np.ndarray, hidden: np.ndarray, weights: np.ndarray, bins: int, s
     cuts = p[order][np.searchsorted(mass, mass[-1] * np.arange(1, bins) / bins)]  # equal probabilities share a bin
     bin_ = np.unique(np.searchsorted(np.unique(cuts), p, side="left"), return_inverse=True)[1]
     count = np.bincount(bin_, weights)
+    likely = np.clip(p, CLIP, 1.0 - CLIP)
     return Calibration(
         mean_predicted=np.bincount(bin_, weights * p) / count,
         observed_rate=np.bincount(bin_, weights * hidden) / count,
@@ -155,5 +161,6 @@ def _binned(p: np.ndarray, hidden: np.ndarray, weights: np.ndarray, bins: int, s
         predicted_rate=float(np.average(p, weights=weights)),
         base_rate=float(np.average(hidden, weights=weights)),
         brier=float(np.average((p - hidden) ** 2, weights=weights)),
+        log_loss=float(np.average(-np.log(np.where(hidden > 0, likely, 1.0 - likely)), weights=weights)),
         share=share,
     )
