@@ -22,7 +22,7 @@ from typing import Final
 import bayesneg as bn
 from benchmarks import machine
 from benchmarks.studies.negatives import choosing, plan
-from benchmarks.studies.negatives.contenders import CONTENDERS
+from benchmarks.studies.negatives.contenders import BASELINES, CONTENDERS, NEED_PRIOR
 from benchmarks.studies.negatives.plan import Trial
 from benchmarks.studies.negatives.priors import store
 from benchmarks.studies.negatives.training import path_of, prior_path, source_of, trained
@@ -36,7 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("stage", choices=("pilot", "search", "final"))
     parser.add_argument("datasets", help=f"of {', '.join(plan.DATASETS)}")
-    parser.add_argument("models", help=f"of {', '.join(plan.MODELS)}")
+    parser.add_argument("models", help=f"of {', '.join(plan.MODELS)}, or {plan.BASELINE}")
     parser.add_argument("--only", default="", help="contenders, all unless given")
     parser.add_argument("--jobs", type=int, default=1, help="trainings at a time")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="start no training after these")
@@ -49,7 +49,7 @@ def main() -> None:
     datasets, models = given.datasets.split(","), given.models.split(",")
     if given.pack is not None:
         return pack(StudySource(), datasets, given.pack)
-    names = given.only.split(",") if given.only else list(CONTENDERS)
+    names = given.only.split(",") if given.only else [*CONTENDERS, *BASELINES]
     trials = [
         trial
         for dataset in datasets
@@ -58,7 +58,7 @@ def main() -> None:
     ]
     todo = [trial for trial in trials if not path_of(trial, given.out).exists()]
     print(f"{len(trials)} trainings, {len(trials) - len(todo)} finished", file=sys.stderr)
-    for dataset, view in dict.fromkeys((trial.dataset, trial.view) for trial in todo):
+    for dataset, view in dict.fromkeys((one.dataset, one.view) for one in todo if one.contender in NEED_PRIOR):
         fit_prior(dataset, view, given)
     failed = run_all(todo, given, started)
     raise SystemExit(1 if failed else 0)
@@ -66,11 +66,14 @@ def main() -> None:
 
 def trials_of(stage: str, dataset: str, model: str, names: list[str], out: Path) -> list[Trial]:
     """The trainings of a stage, which needs the one before it."""
-    if stage == "pilot":
-        return plan.pilot(dataset, model)
     finished = choosing.read(out / f"{dataset}-{model}")
-    shared = choosing.of_pilot(finished, plan.pilot(dataset, model))
-    searched = plan.search(dataset, model, shared, names)
+    if model == plan.BASELINE:
+        searched = plan.baselines(dataset, [name for name in names if name in BASELINES])
+    elif stage == "pilot":
+        return plan.pilot(dataset, model)
+    else:
+        shared = choosing.of_pilot(finished, plan.pilot(dataset, model))
+        searched = plan.search(dataset, model, shared, [name for name in names if name in CONTENDERS])
     if stage == "search":
         return searched
     best = choosing.of_search(finished, searched)

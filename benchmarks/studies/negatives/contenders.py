@@ -88,6 +88,15 @@ CONTENDERS: Final[Mapping[str, Contender]] = {
 }
 
 
+NEED_PRIOR: Final = ("bns", "posterior", "risk", "in-batch posterior")  # a learned one
+BASELINES: Final[Mapping[str, Callable[..., Any]]] = {
+    "ease": bn.baselines.EASE,
+    "als": bn.baselines.ALS,
+    "rp3beta": bn.baselines.RP3Beta,
+    "gfcf": bn.baselines.GFCF,
+}
+
+
 class Setting(NamedTuple):
     """What a trial changes of a contender."""
 
@@ -99,13 +108,15 @@ class Setting(NamedTuple):
 class Parts(NamedTuple):
     """What ``bn.fit`` is given."""
 
-    model: bn.LightGCN
-    sampler: NegativeSampler
-    loss: Loss
+    model: Any
+    sampler: NegativeSampler | None
+    loss: Loss | None
 
 
 def parts_of(name: str, model: str, setting: Setting, given: Given) -> Parts:
-    """The contender with a setting; ``model`` is mf or lightgcn."""
+    """The contender with a setting; ``model`` is mf or lightgcn, or baseline."""
+    if name in BASELINES:
+        return Parts(BASELINES[name](**setting.model), None, None)
     contender = CONTENDERS[name]
     kind = bn.TorchMF if model == "mf" else bn.LightGCN
     return Parts(

@@ -16,6 +16,7 @@ from benchmarks.studies.negatives.contenders import CONTENDERS, Setting
 
 DATASETS: Final = ("gowalla", "yelp2018", "ml-1m", "ml-100k")
 MODELS: Final = ("mf", "lightgcn")
+BASELINE: Final = "baseline"  # in place of a model
 BLIND: Final = "blind"
 TEST: Final = "last"
 EVERY: Final = 10  # epochs between two evaluations
@@ -145,6 +146,27 @@ def one_negative(name: str, model: str, base: Mapping[str, Any]) -> Iterator[Set
     chosen = samplers[name]
     for (rate, penalty), sampler in product(rates if len(chosen) == 1 else rates[1::2], chosen):
         yield setting({**own, "learning_rate": rate, "regularization": penalty}, {}, sampler)
+
+
+def baselines(dataset: str, names: Iterable[str]) -> list[Trial]:
+    """Six settings of each baseline."""
+    large = dataset in ("gowalla", "yelp2018")
+    penalties = (20.0, 50.0, 100.0, 200.0, 400.0, 800.0) if large else (100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0)
+    settings: Mapping[str, Iterable[dict[str, Any]]] = {
+        "ease": [
+            {"l2": l2, **({"form": "dense"} if large else {})}
+            for l2 in penalties
+        ],
+        "als": [
+            {"dim": dim, "regularization": penalty, "alpha": weight}
+            for dim, (penalty, weight) in product(
+                (256, 512) if large else (64, 128), ((20.0, 10.0), (50.0, 10.0), (50.0, 20.0))
+            )
+        ],
+        "rp3beta": [{"alpha": alpha, "beta": beta} for alpha, beta in product((0.6, 0.8, 1.0), (0.2, 0.5))],
+        "gfcf": [{"alpha": alpha, "rank": rank} for alpha, rank in product((0.1, 0.3, 1.0), (128, 256))],
+    }  # fmt: skip
+    return [Trial("search", dataset, BASELINE, name, setting(one), 1) for name in names for one in settings[name]]
 
 
 # ------------------------------------------------------------------------------------------------------------ final

@@ -12,7 +12,7 @@ import bayesneg as bn
 from bayesneg.runs.record import jsonable
 from benchmarks import machine
 from benchmarks.studies.negatives import plan
-from benchmarks.studies.negatives.contenders import Given, parts_of
+from benchmarks.studies.negatives.contenders import NEED_PRIOR, Given, parts_of
 from benchmarks.studies.negatives.plan import Trial
 from benchmarks.studies.negatives.priors import StoredPrior
 from benchmarks.studies.packing import PackedSource
@@ -42,7 +42,10 @@ def prior_of(path: Path) -> StoredPrior:
 def trained(trial: Trial, out: Path, arrays: Path | None) -> float:
     """Train once and write the run; returns its last NDCG@20."""
     split = source_of(arrays).split(trial.dataset, trial.view)
-    given = Given(split, prior_of(prior_path(trial.dataset, trial.view, out)), plan.SCALES[trial[1:3]].pool)
+    learned = trial.contender in NEED_PRIOR
+    prior = prior_of(prior_path(trial.dataset, trial.view, out)) if learned else bn.priors.Popularity()
+    scale = plan.SCALES.get((trial.dataset, trial.model))
+    given = Given(split, prior, 0 if scale is None else scale.pool)
     model, sampler, loss = parts_of(trial.contender, trial.model, trial.setting, given)
     began = time.perf_counter()
     run = bn.fit(
