@@ -57,6 +57,25 @@ def test_the_best_setting_and_its_first_best_epoch_are_chosen():
         choosing.of_search(finished, trials)
 
 
+@pytest.mark.parametrize("name", ["bsl", "ccl", "dns"])
+def test_a_best_setting_at_the_edge_widens_the_search(name):
+    trials = plan.search("gowalla", "mf", {"learning_rate": 0.005}, [name])
+    part, key, _ = plan.ladder_of(trials[0])
+    values = sorted({getattr(trial.setting, part)[key] for trial in trials})
+    finished = {trial.key: run_of({10: 0.1}) for trial in trials}
+    highest = next(trial for trial in trials if getattr(trial.setting, part)[key] == values[-1])
+    finished[highest.key] = run_of({10: 0.2})
+    more = choosing.widened(finished, trials)[len(trials) :]
+    assert len(more) == 2
+    assert {getattr(trial.setting, part)[key] > values[-1] for trial in more} == {True}
+    finished |= {trial.key: run_of({10: 0.15}) for trial in more}
+    assert len(choosing.widened(finished, trials)) == len(trials) + 2
+    finished = {trial.key: run_of({10: 0.1}) for trial in trials}
+    if len(values) > 2:
+        middle = next(trial for trial in trials if getattr(trial.setting, part)[key] == values[1])
+        assert choosing.widened({**finished, middle.key: run_of({10: 0.2})}, trials) == trials
+
+
 def test_nothing_is_chosen_on_test_labels():
     (trial,) = plan.final(plan.search("gowalla", "mf", {}, ["bsl"])[0], 20, seeds=1)
     assert trial.view == plan.TEST

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.studies.negatives.plan import BLIND, Trial
+from benchmarks.studies.negatives.plan import BLIND, WIDENED, Trial, beyond
 
 Finished = Mapping[str, dict[str, Any]]  # key of a trial → its run
 
@@ -42,6 +42,22 @@ def of_pilot(finished: Finished, trials: Sequence[Trial]) -> dict[str, Any]:
     """The settings of the model that all contenders share."""
     trial, _, _ = best_of(finished, trials)
     return {key: value for key, value in trial.setting.model.items() if key != "batch_size"}
+
+
+def widened(finished: Finished, trials: Sequence[Trial]) -> list[Trial]:
+    """The trials of a search, with those beyond the edge where a contender's best lies there."""
+    found = []
+    for name in dict.fromkeys(trial.contender for trial in trials):
+        own = [trial for trial in trials if trial.contender == name]
+        for _ in range(WIDENED):
+            if any(trial.key not in finished for trial in own):
+                break
+            more = beyond(best_of(finished, own)[0], own)
+            if not more:
+                break
+            own += more
+        found += own
+    return found
 
 
 def of_search(finished: Finished, trials: Sequence[Trial]) -> dict[str, tuple[Trial, int]]:

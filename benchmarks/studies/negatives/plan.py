@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +21,7 @@ BLIND: Final = "blind"
 TEST: Final = "last"
 EVERY: Final = 10  # epochs between two evaluations
 SEARCHED: Final = 6  # settings of every contender
+WIDENED: Final = 2  # times that a contender's settings are widened, where the best lies at their edge
 SEEDS: Final = 3  # of the final runs
 EQUAL: Final[Mapping[str, str]] = {  # weights → the contender without them, at whose setting both are compared
     "posterior": "bsl",
@@ -146,6 +147,36 @@ def one_negative(name: str, model: str, base: Mapping[str, Any]) -> Iterator[Set
     chosen = samplers[name]
     for (rate, penalty), sampler in product(rates if len(chosen) == 1 else rates[1::2], chosen):
         yield setting({**own, "learning_rate": rate, "regularization": penalty}, {}, sampler)
+
+
+def beyond(best: Trial, tried: Sequence[Trial]) -> list[Trial]:
+    """Two or three settings more where the best one lies at the edge of what was tried; otherwise none.
+
+    One step further along the temperature, the margin or the learning rate, with every value of what is searched
+    beside it.
+    """
+    part, name, step = ladder_of(best)
+    values = sorted({getattr(trial.setting, part)[name] for trial in tried})
+    value = getattr(best.setting, part)[name]
+    if value not in (values[0], values[-1]):
+        return []
+    further = round(step(value, up=value == values[-1]), 5)
+    found = {}
+    for trial in tried:
+        if getattr(trial.setting, part)[name] == value:
+            changed = {**getattr(trial.setting, part), name: further}
+            one = trial._replace(setting=trial.setting._replace(**{part: changed}))
+            found[one.key] = one
+    return list(found.values())
+
+
+def ladder_of(trial: Trial) -> tuple[str, str, Callable[..., float]]:
+    """Which setting is widened, and its next value."""
+    if "temperature" in trial.setting.loss:
+        return "loss", "temperature", lambda value, up: value * 1.25 if up else value / 1.25
+    if "margin" in trial.setting.loss:
+        return "loss", "margin", lambda value, up: value + 0.2 if up else value - 0.2
+    return "model", "learning_rate", lambda value, up: value * 2 if up else value / 2
 
 
 def baselines(dataset: str, names: Iterable[str]) -> list[Trial]:
