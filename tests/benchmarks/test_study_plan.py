@@ -10,7 +10,7 @@ import pytest
 import bayesneg as bn
 from benchmarks.studies.negatives import choosing, plan
 from benchmarks.studies.negatives.contenders import BASELINES, CONTENDERS, Given, parts_of
-from benchmarks.studies.negatives.priors import StoredPrior, store
+from benchmarks.studies.negatives.priors import StoredPrior, store_prior
 
 PLAN = Path(__file__).parents[2] / "docs" / "study-plan.md"
 PAIRS = [(dataset, model) for dataset in plan.DATASETS for model in plan.MODELS]
@@ -86,7 +86,7 @@ def test_nothing_is_chosen_on_test_labels():
 def test_a_stored_prior_is_the_one_that_was_fitted(tmp_path):
     train = bn.synthetic(60, 80, seed=0)
     learned = bn.priors.Learned(likeliest=10)
-    store(learned, train, tmp_path / "prior.npz")
+    store_prior(learned, train, tmp_path / "prior.npz")
     stored, form = StoredPrior(tmp_path / "prior.npz"), learned.fit(train).form()
     users, items = np.arange(60), np.arange(80)
     np.testing.assert_allclose(stored.probability(users[:, None], items[None, :]), form.of(users, items), rtol=1e-6)

@@ -4,9 +4,10 @@
     BAYESNEG_DATA=… python -m benchmarks.studies.negatives search gowalla mf [--only posterior,oracle]
     BAYESNEG_DATA=… python -m benchmarks.studies.negatives final gowalla mf
     python -m benchmarks.studies.negatives pilot gowalla mf --arrays data.npz    # packed by --pack data.npz
+    python -m benchmarks.studies.negatives collect                               # into benchmarks/results/study/
 
-Several datasets or models are separated by commas. A run is a file in runs/study/; ``--seconds`` starts none after
-that time. A learned prior is fitted once for each training part; ``--solver dense`` solves EASE on a GPU.
+Several datasets or models are separated by commas. A run is a file in runs/study/, until ``collect`` adds it to the
+archive; ``--seconds`` starts none after that time. A learned prior is fitted once for each training part; ``--solver dense`` solves EASE on a GPU.
 """
 
 from __future__ import annotations
@@ -17,38 +18,40 @@ import sys
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
-from typing import Final
 
 import bayesneg as bn
-from benchmarks import machine
-from benchmarks.studies.negatives import choosing, plan
+from benchmarks.studies.negatives import choosing, plan, store
 from benchmarks.studies.negatives.contenders import BASELINES, CONTENDERS, NEED_PRIOR
 from benchmarks.studies.negatives.plan import Trial
-from benchmarks.studies.negatives.priors import store
-from benchmarks.studies.negatives.training import path_of, prior_path, source_of, trained
+from benchmarks.studies.negatives.priors import store_prior
+from benchmarks.studies.negatives.training import prior_path, source_of, trained
 from benchmarks.studies.packing import pack
 from benchmarks.studies.splits import StudySource
-
-RUNS: Final = machine.ROOT / "runs" / "study"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("stage", choices=("pilot", "search", "final"))
-    parser.add_argument("datasets", help=f"of {', '.join(plan.DATASETS)}")
-    parser.add_argument("models", help=f"of {', '.join(plan.MODELS)}, or {plan.BASELINE}")
+    parser.add_argument("stage", choices=("pilot", "search", "final", "collect"))
+    parser.add_argument("datasets", nargs="?", default=",".join(plan.DATASETS), help=f"of {', '.join(plan.DATASETS)}")
+    parser.add_argument(
+        "models", nargs="?", default=",".join(plan.MODELS), help=f"of {', '.join(plan.MODELS)}, or {plan.BASELINE}"
+    )
     parser.add_argument("--only", default="", help="contenders, all unless given")
     parser.add_argument("--jobs", type=int, default=1, help="trainings at a time")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="start no training after these")
     parser.add_argument("--solver", default="auto", help="of EASE in the learned prior; dense needs a GPU")
     parser.add_argument("--arrays", type=Path, help="read the data from this file")
     parser.add_argument("--pack", type=Path, help="write the data to this file, and train nothing")
-    parser.add_argument("--out", type=Path, default=RUNS, help="folder of the runs")
+    parser.add_argument("--out", type=Path, default=store.RUNS, help="folder of the runs")
     given = parser.parse_args()
     started = time.monotonic()
+    if given.stage == "collect":
+        print("\n".join(store.collect(given.out)))
+        return
     datasets, models = given.datasets.split(","), given.models.split(",")
     if given.pack is not None:
-        return pack(StudySource(), datasets, given.pack)
+        pack(StudySource(), datasets, given.pack)
+        return
     names = given.only.split(",") if given.only else [*CONTENDERS, *BASELINES]
     trials = [
         trial
@@ -56,7 +59,8 @@ def main() -> None:
         for model in models
         for trial in trials_of(given.stage, dataset, model, names, given.out)
     ]
-    todo = [trial for trial in trials if not path_of(trial, given.out).exists()]
+    known = {key for dataset in datasets for model in models for key in store.finished(f"{dataset}-{model}", given.out)}
+    todo = [trial for trial in trials if trial.key not in known]
     print(f"{len(trials)} trainings, {len(trials) - len(todo)} finished", file=sys.stderr)
     for dataset, view in dict.fromkeys((one.dataset, one.view) for one in todo if one.contender in NEED_PRIOR):
         fit_prior(dataset, view, given)
@@ -66,7 +70,7 @@ def main() -> None:
 
 def trials_of(stage: str, dataset: str, model: str, names: list[str], out: Path) -> list[Trial]:
     """The trainings of a stage, which needs the one before it."""
-    finished = choosing.read(out / f"{dataset}-{model}")
+    finished = store.finished(f"{dataset}-{model}", out)
     if model == plan.BASELINE:
         searched = plan.baselines(dataset, [name for name in names if name in BASELINES])
     elif stage == "pilot":
@@ -92,7 +96,7 @@ def fit_prior(dataset: str, view: str, given: argparse.Namespace) -> None:
     if not path.exists():
         started = time.monotonic()
         prior = bn.priors.Learned(item_model="ease", solver=given.solver)
-        store(prior, source_of(given.arrays).split(dataset, view).train, path)
+        store_prior(prior, source_of(given.arrays).split(dataset, view).train, path)
         print(f"prior of {dataset} {view} in {time.monotonic() - started:.0f} s", file=sys.stderr)
 
 

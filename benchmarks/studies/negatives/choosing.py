@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from benchmarks.studies.negatives.plan import BLIND, WIDENED, Trial, beyond
-
-Finished = Mapping[str, dict[str, Any]]  # key of a trial → its run
-
-
-def read(folder: Path) -> Finished:
-    """The finished runs of a dataset and model."""
-    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
+from benchmarks.studies.negatives.store import Finished
 
 
 def best_epoch(run: Mapping[str, Any]) -> tuple[float, int]:

@@ -12,7 +12,7 @@ from bayesneg.kernels.reference.pools import SparseRows
 
 
 class StoredPrior(bn.Prior):
-    """The likeliest items of each user and a base rate, from a file that :func:`store` wrote.
+    """The likeliest items of each user and a base rate, from a file that :func:`store_prior` wrote.
 
     Args:
         path: The file.
@@ -39,7 +39,7 @@ class StoredPrior(bn.Prior):
         return found.astype(np.float64)
 
 
-def store(prior: Any, train: bn.Interactions, path: Path) -> None:
+def store_prior(prior: Any, train: bn.Interactions, path: Path) -> None:
     """Fit a learned prior and keep its rows."""
     path.parent.mkdir(parents=True, exist_ok=True)
     form = prior.fit(train).form()
