@@ -7,7 +7,8 @@
     python -m benchmarks.studies.negatives collect                               # into benchmarks/results/study/
 
 Several datasets or models are separated by commas. A run is a file in runs/study/, until ``collect`` adds it to the
-archive; ``--seconds`` starts none after that time. A learned prior is fitted once for each training part; ``--solver dense`` solves EASE on a GPU.
+archive; ``--seconds`` starts none after that time. A learned prior is fitted once for each training part;
+``--solver dense`` solves EASE on a GPU.
 """
 
 from __future__ import annotations
