@@ -1,8 +1,8 @@
 """A sampler for any torch loop: tensors in, tensors out, on their device.
 
-Draws, scores, weights and choices are computed where the embeddings are. Four things need the host: a prior given as a
-NumPy function, a custom draw or sampler written in NumPy, the first call of an epoch, and :meth:`Sampler.end_epoch` of
-a sampler with a state.
+Draws, scores, weights and choices are computed where the embeddings are. Five things need the host: a prior given as a
+NumPy function, a custom draw or sampler written in NumPy, the first call of an epoch, the recording of a CUDA graph,
+and :meth:`Sampler.end_epoch` of a sampler with a state.
 """
 
 from __future__ import annotations
