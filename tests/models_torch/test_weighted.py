@@ -143,7 +143,7 @@ def test_a_custom_sampler_gives_several_weighted_negatives():
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda n: n._replace(weights=-n.weights), "weights must be finite and at least 0"),
+        (lambda n: n._replace(weights=-n.weights), "weights must be finite and at least 0, got -1; a weight of 0"),
         (lambda n: n._replace(weights=n.weights * np.nan), "weights must be finite and at least 0"),
         (lambda n: n._replace(weights=n.weights[:, :2]), r"weights must have the shape \(64, 3\), got \(64, 2\)"),
         (lambda n: n._replace(items=n.items + 90), r"items must be item numbers from 0 to 89, got \d+"),

@@ -55,6 +55,14 @@ def test_log_q_is_how_often_an_item_is_drawn_against_a_uniform_draw(name: str) -
     assert len(np.unique(found.log_q)) > 5
 
 
+def test_a_warm_start_by_popularity_answers_with_log_q_before_it_gives_several() -> None:
+    found = prepared(bn.WarmStart("pns", bn.RNS(negatives=3), warmup=1)).sample(BATCH)
+    assert found.items.shape == (30, 1)
+    np.testing.assert_allclose(np.exp(found.log_q), q_of("pns, one", found.items))
+    later = prepared(bn.WarmStart("pns", bn.RNS(negatives=3), warmup=0)).sample(BATCH)
+    assert later.log_q is None
+
+
 @pytest.mark.parametrize("include_positive", [False, True])
 @pytest.mark.parametrize("where", ["host", "device"])
 @pytest.mark.parametrize("name", SAMPLERS)

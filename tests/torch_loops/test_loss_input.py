@@ -104,7 +104,7 @@ def test_a_threshold_that_does_not_fit_is_refused(threshold, said):
     [
         ({"negatives": torch.tensor([[0], [1]])}, "negatives must be Negatives, as a Sampler returns them, got Tensor"),
         (wrong(((60,), (1,))), "negatives.items must be item numbers from 0 to 59, or -1 for no item, got 60"),
-        (wrong(((0,), (1,)), torch.tensor([[NAN], [1.0]])), "negatives.weights must be finite and at least 0"),
+        (wrong(((0,), (1,)), torch.tensor([[NAN], [1.0]])), "negatives.weights must be finite and at least 0, got nan"),
         (wrong(((0,), (1,), (2,))), "negatives.items must have a row for each of the 2 examples, got 3"),
         ({"users": [0, 1]}, "users must be a tensor, got list"),
         ({"positives": torch.tensor([0])}, "users and positives must be of one length, got 2 and 1"),

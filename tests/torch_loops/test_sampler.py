@@ -258,7 +258,7 @@ def call(users=USERS, positives=ITEMS, U=None, V=None, sampler="bns", **changes)
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: call(users=(0, 80)), "users must be dense numbers from 0 to 79, got 80"),
+        (lambda: call(users=(0, 80)), "users must be dense numbers from 0 to 79, got 80; pass the numbers"),
         (lambda: call(positives=(0, -1)), "positives must be dense numbers from 0 to 59, got -1"),
         (lambda: call(users=(0.0, 1.0)), r"users must be a tensor \(B,\) of whole numbers, got torch.float32"),
         (lambda: call(users=(0, 1, 2)), "users and positives must be of one length, got 3 and 2"),

@@ -149,10 +149,14 @@ class RuleSampler(NegativeSampler):
             users, vectors = batch.scorer.embeddings()
             made = rule.mix(draws, batch, Layers([users], [vectors]))
             return Negatives(made.items, (made.items >= 0).astype(np.float64), None, made.vectors)
-        if not isinstance(rule, Selection):
+        if isinstance(rule, Selection):
+            items, weights = rule.select(draws, batch)
+        else:
             chosen = choose_batch(rule, draws, batch)
+            if not self.gives_weights:
+                return chosen
             # a warm start may choose one negative first and select several later
-            return Negatives(chosen[:, None], (chosen[:, None] >= 0).astype(float)) if self.gives_weights else chosen
-        items, weights = rule.select(draws, batch)
+            items = chosen[:, None]
+            weights = (items >= 0).astype(np.float64)
         log_q = self.log_q(batch)
         return Negatives(items, weights, None if log_q is None else log_q[np.maximum(items, 0)])

@@ -89,8 +89,12 @@ def validate_weighted(answer: np.ndarray | Negatives, batch: Batch) -> Negatives
         raise InputError(f"Negatives.weights must have the shape {shape}, got {weights.shape}")
     if weights.dtype.kind not in NUMBERS:
         raise InputError(f"Negatives.weights must be numbers, got {weights.dtype}; None stands for 1 everywhere")
-    if not (np.isfinite(weights) & (weights >= 0)).all():
-        raise InputError("Negatives.weights must be finite and at least 0; a weight of 0 leaves a negative out")
+    usable = np.isfinite(weights) & (weights >= 0)
+    if not usable.all():
+        raise InputError(
+            f"Negatives.weights must be finite and at least 0, got {float(weights[~usable][0]):g}; a weight of 0 "
+            "leaves a negative out"
+        )
     log_q = None if answer.log_q is None else as_array("Negatives.log_q", answer.log_q)
     if log_q is not None and (
         log_q.shape != items.shape or log_q.dtype.kind not in NUMBERS or not np.isfinite(log_q[items >= 0]).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ RECORDINGS = 4  # in an epoch; a loop whose embeddings move about in memory is b
 
 
 class RecordedCalls:
-    """Replays a call that is made again with as many examples and with the embeddings at the same addresses.
+    """Replays a call that is made again with as many examples, the embeddings at the same addresses, in one stream.
 
     The negatives are those of the call itself. It must depend on the examples, the memory at these addresses and the
     generator alone.
@@ -49,7 +50,10 @@ class RecordedCalls:
             positives: The positives (B,), int64.
             embeddings: The embeddings of all users and of all items.
         """
-        same = len(users), *((part.data_ptr(), part.shape, part.stride(), part.dtype) for part in embeddings)
+        if torch.is_inference_mode_enabled():  # what is recorded there cannot be written to elsewhere
+            return call(users, positives)
+        where = ((part.data_ptr(), part.shape, part.stride(), part.dtype) for part in embeddings)
+        same = torch.cuda.current_stream(users.device).cuda_stream, len(users), *where
         if self._graph is None or same != self._recorded:
             again, self._last = same == self._last, same
             if not again or self._left == 0 or torch.cuda.is_current_stream_capturing():
@@ -64,8 +68,16 @@ class RecordedCalls:
     def _record(self, call: Callable[[Tensor, Tensor], Negatives], users: Tensor) -> None:
         """Record the call; nothing is sampled yet."""
         self._left -= 1
+        self._graph = self._recorded = None  # until it is recorded: memory may run out
         self._given = torch.zeros(2, len(users), dtype=torch.int64, device=users.device)
-        self._graph = torch.cuda.CUDAGraph()
-        self._graph.register_generator_state(self.generator)
-        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
+        graph = torch.cuda.CUDAGraph()
+        graph.register_generator_state(self.generator)
+        with torch.cuda.graph(graph, stream=stream_on(users.device), capture_error_mode="thread_local"):
             self._found = call(*self._given.unbind())
+        self._graph = graph
+
+
+@cache
+def stream_on(device: torch.device) -> torch.cuda.Stream:
+    """The stream that graphs of a GPU are recorded in; that of torch belongs to whichever GPU recorded first."""
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]

@@ -1,8 +1,8 @@
 """A sampler for any torch loop: tensors in, tensors out, on their device.
 
-Draws, scores, weights and choices are computed where the embeddings are. Four things need the host: a prior given as a
-NumPy function, a custom draw or sampler written in NumPy, the first call of an epoch, and :meth:`Sampler.end_epoch` of
-a sampler with a state.
+Draws, scores, weights and choices are computed where the embeddings are. Five things need the host: a prior given as a
+NumPy function, a custom draw or sampler written in NumPy, the first call of an epoch, the recording of a CUDA graph,
+and :meth:`Sampler.end_epoch` of a sampler with a state.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Sampler:
         check_lengths(users, positives)
         if self._sampler is None or self._device != users.device:
             self._bind(users.device)
-        with torch.no_grad(), in_full_precision(users.device.type):
+        with torch.no_grad(), in_full_precision(users.device.type), current(users.device):
             return self._sample(users.long(), positives.long(), layers)
 
     def _layers(self, user_vectors: LayerTables, item_vectors: LayerTables) -> Layers:
@@ -176,9 +176,10 @@ class Sampler:
         """Whether the calls of an epoch differ in their examples and draws alone; its first one prepares the rest."""
         if self.step == 1 or len(layers.users) > 1 or n_examples * self.train.n_items > SCORES:
             return False
-        assert self._sampler is not None
-        shared = isinstance(self._sampler, RuleSampler) and (self._sampler.is_shared or self._sampler.holds_out)
-        return not shared and self._negatives.replays
+        sampler = self._sampler
+        if isinstance(sampler, RuleSampler) and (sampler.is_shared or sampler.holds_out or sampler.makes_vectors):
+            return False
+        return self._negatives.replays
 
     def _batch(self, users: Tensor, positives: Tensor) -> Batch:
         """The batch in host memory; where a GPU draws, its numbers stay there."""
@@ -221,7 +222,7 @@ class Sampler:
         assert self._sampler is not None
         self._negatives.store()
         nobody = torch.zeros(0, dtype=torch.int64, device=self._device)
-        with in_full_precision(self._device.type):
+        with in_full_precision(self._device.type), current(self._device):
             self._scorer.see(EmbeddingScores(*vectors, nobody, cosine=self.cosine))
             self._sampler.end_epoch(self.epoch, self._scorer)
         self.epoch, self.step = self.epoch + 1, 0
@@ -279,6 +280,11 @@ class Sampler:
 def in_full_precision(kind: str) -> AbstractContextManager[Any]:
     """Without autocast, where it is on: to leave it takes longer than to ask."""
     return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
+
+
+def current(device: torch.device) -> AbstractContextManager[Any]:
+    """With the GPU as the current one, on which Triton launches and CUDA graphs are recorded."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
 def draws_itself(device: torch.device) -> bool:

@@ -45,7 +45,10 @@ def check_numbers(name: str, numbers: Tensor, least: int, n: int) -> None:
     lowest, highest = torch.aminmax(numbers)
     if lowest.item() < least or highest.item() >= n:
         wrong = int(numbers[(numbers < least) | (numbers >= n)][0])
-        raise InputError(f"{name} must be dense numbers from {least} to {n - 1}, got {wrong}")
+        raise InputError(
+            f"{name} must be dense numbers from {least} to {n - 1}, got {wrong}; pass the numbers that the "
+            "interactions have for raw ids"
+        )
 
 
 def check_lengths(users: Tensor, positives: Tensor) -> None:
@@ -147,8 +150,11 @@ def _check_values(negatives: Negatives, n_items: int | None) -> None:
         raise InputError(
             f"negatives.items must be item numbers from 0 {upper}, or -1 for no item, got {int(items[wrong][0])}"
         )
-    if weights is not None and not bool((torch.isfinite(weights) & (weights >= 0)).all()):
-        raise InputError("negatives.weights must be finite and at least 0; a weight of 0 leaves a negative out")
+    if weights is not None and not bool((usable := torch.isfinite(weights) & (weights >= 0)).all()):
+        raise InputError(
+            f"negatives.weights must be finite and at least 0, got {weights[~usable][0].item():g}; a weight of 0 "
+            "leaves a negative out"
+        )
     if log_q is not None and not bool((log_q.isfinite() | (items < 0)).all()):
         raise InputError(
             "negatives.log_q must be finite: an item of probability 0 is never drawn; None stands for equal ones"
