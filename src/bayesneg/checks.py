@@ -33,6 +33,11 @@ def number(
     raise InputError(f"{name} must be a number {rule}{upper}, got {value!r}")
 
 
+def boolean(name: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise InputError(f"{name} must be True or False, got {value!r}")
+
+
 def one_of(name: str, value: Any, valid: Sequence[str]) -> None:
     if value not in valid:
         raise InputError(f"{name} must be one of {', '.join(valid)}, got {value!r}")

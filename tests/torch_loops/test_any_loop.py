@@ -101,7 +101,8 @@ def test_an_example_without_a_negative_adds_nothing(sampler):
     U, V = torch.randn(3, 4, requires_grad=True), torch.randn(5, 4, requires_grad=True)
     bound = bnt.Sampler(sampler, FULL)
     users, items = torch.tensor([0, 1, 1]), torch.tensor([1, 0, 2])
-    negatives = bound(users, items, U, V)
+    with pytest.warns(UserWarning, match="1 of 3 examples, one of user 0, have no negative that counts"):
+        negatives = bound(users, items, U, V)
     assert negatives.weights[0].sum() == 0
     losses = bnt.losses.softmax(
         U[users], V[items], V, negatives, temperature=0.5, similarity="cosine", reduction="none"

@@ -347,3 +347,30 @@ def test_a_replayed_call_samples_what_the_call_itself_does(name):
             sampler.end_epoch(U, V)
     if name in ("rns", "dns", "bns", "pns"):
         assert replayed >= 4  # the first two calls of an epoch prepare it
+
+
+def test_a_pool_without_a_usable_negative_is_named():
+    rows = [(0, item) for item in range(6)] + [(1, 0)]
+    train = bn.Interactions.from_numbers(
+        np.array([user for user, _ in rows]), np.array([item for _, item in rows]),
+        user_ids=np.arange(2), item_ids=np.arange(6),
+    )  # fmt: skip
+    sampler = bnt.Sampler(bn.RNS(negatives=3, shared=True), train)
+    U, V = torch.randn(2, 4), torch.randn(6, 4)
+    with pytest.warns(UserWarning, match="1 of 2 examples, one of user 0, have no negative that counts.*larger pool"):
+        sampler(torch.tensor([0, 1]), torch.tensor([1, 0]), U, V)
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: bn.RNS(shared="yes"), "shared"),
+        (lambda: bn.PNS(shared=1), "shared"),
+        (lambda: bn.losses.Softmax(include_positive="no"), "include_positive"),
+        (lambda: bn.samplers.InBatch(corrected="no"), "corrected"),
+        (lambda: bn.baselines.RP3Beta(normalize="no"), "normalize"),
+    ],
+)
+def test_a_switch_is_true_or_false(make, name):
+    with pytest.raises(bn.BayesnegError, match=f"{name} must be True or False, got"):
+        make()

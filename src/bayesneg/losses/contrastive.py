@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from bayesneg.checks import number, one_of, whole
+from bayesneg.checks import boolean, number, one_of, whole
 from bayesneg.interfaces.loss import BuiltInLoss
 from bayesneg.kernels.reference.losses import (
     SURROGATES,
@@ -44,6 +44,7 @@ class Softmax(BuiltInLoss):
     def __post_init__(self) -> None:
         number("temperature", self.temperature, above=0)
         number("negative_weight", self.negative_weight, above=0)
+        boolean("include_positive", self.include_positive)
 
     @property
     def needs_several(self) -> bool:

@@ -7,7 +7,7 @@ from typing import get_args
 
 import numpy as np
 
-from bayesneg.checks import number, one_of, whole
+from bayesneg.checks import boolean, number, one_of, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.linear.als import als
@@ -81,6 +81,7 @@ class RP3Beta(Baseline):
         whole("neighbours", self.neighbours)
         number("alpha", self.alpha, least=0)
         number("beta", self.beta, least=0)
+        boolean("normalize", self.normalize)
 
     def solve(self, train: Interactions, *, rng: np.random.Generator) -> LinearScorer:
         walks = random_walks(

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from bayesneg.checks import boolean
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, Preset
 from bayesneg.kernels.reference.choices.base import Draws
@@ -62,6 +63,7 @@ class InBatch(PosteriorSampler):
 
     def __post_init__(self) -> None:
         self.convert_parts()
+        boolean("corrected", self.corrected)
         check_weighting(self, self.weighting, self.weight)
 
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> InBatch:

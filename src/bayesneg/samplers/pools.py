@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bayesneg.checks import boolean
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, CandidateDraw
 from bayesneg.kernels.reference.pools import SharedPool
@@ -18,6 +19,7 @@ def uniform_pool(size: int, batch: Batch) -> SharedPool:
 
 def check_shared(shared: bool, draw: CandidateDraw) -> None:
     """A shared pool is drawn from the whole catalogue, where a draw for each user has no meaning."""
+    boolean("shared", shared)
     if shared and not isinstance(draw, UniformDraw):
         raise InputError(
             f"shared=True draws one pool for all users; {type(draw).__name__} draws for each user, use shared=False"

@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from bayesneg.checks import number, whole
+from bayesneg.checks import boolean, number, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, CandidateDraw, Preset, RuleSampler
 from bayesneg.kernels.reference.choices.base import Draws
@@ -150,6 +150,7 @@ class PNS(RuleSampler):
     def __post_init__(self) -> None:
         number("power", self.power, least=0)
         whole("negatives", self.negatives)
+        boolean("shared", self.shared)
 
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> PNS:
         return replace(self, tables=PopularityTables.of(train, self.power))

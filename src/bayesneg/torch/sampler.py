@@ -7,6 +7,7 @@ and :meth:`Sampler.end_epoch` of a sampler with a state.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -30,7 +31,7 @@ from bayesneg.seeding import seed_from, stream
 from bayesneg.torch.device_draws import DeviceDraws
 from bayesneg.torch.recorded_call import RecordedCalls
 from bayesneg.torch.tensor_scorer import TensorScorer
-from bayesneg.torch.validation import check_lengths, check_numbers, check_table, same_device, training_data
+from bayesneg.torch.validation import check_lengths, check_numbers, check_table, readable, same_device, training_data
 
 LayerTables = Tensor | Sequence[Tensor]
 EXACT_ON_GPU = 1 << 18  # items up to which cdf="auto" of BNS is exact on a GPU; on a CPU summaries are faster
@@ -170,7 +171,23 @@ class Sampler:
 
         if self._recorded is not None and self._is_replayed(len(users), layers):
             return self._recorded.of(call, users, positives, (layers.users[0], layers.items[0]))
-        return call(users, positives)
+        found = call(users, positives)
+        if self.step == 1 and readable(users):
+            self._check_usable(users, found)
+        return found
+
+    def _check_usable(self, users: Tensor, found: Negatives) -> None:
+        """Warn in the first batch of an epoch if a user has no negative that counts."""
+        if found.weights is None or (isinstance(self._sampler, RuleSampler) and self._sampler.holds_out):
+            return
+        without = users[found.weights.amax(dim=1) == 0]
+        if len(without):
+            warnings.warn(
+                f"{len(without)} of {len(users)} examples, one of user {int(without[0])}, have no negative that counts "
+                "and add nothing to the loss: all that were drawn are training items of the user or have weight 0; "
+                "draw a larger pool or more candidates, and leave out users who have every item",
+                stacklevel=5,
+            )
 
     def _is_replayed(self, n_examples: int, layers: Layers) -> bool:
         """Whether the calls of an epoch differ in their examples and draws alone; its first one prepares the rest."""
