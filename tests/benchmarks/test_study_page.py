@@ -23,7 +23,7 @@ from benchmarks.studies.negatives import plan, store
 from benchmarks.studies.negatives.contenders import BASELINES, CONTENDERS
 
 PLAN = Path(__file__).parents[2] / "docs" / "study-plan.md"
-BONUS = {"bpr": 0.3, "posterior": -0.02}  # on the test part only: there bpr is best, and the gain is small
+BONUS = {"bpr": 0.3, "posterior": -0.01}  # on the test part only: there bpr is best, and the gain is small
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +164,10 @@ def test_the_best_contender_is_chosen_on_validation_and_not_on_the_test_part(com
     assert best_on_test == "bpr"
     assert records.best.name == "in-batch posterior"  # an oracle is higher
     text = (complete / "docs" / "study.md").read_text(encoding="utf-8")
-    value = final_of(complete, "mf", "in-batch posterior")[0].mean()
+    _, equal = final_of(complete, "mf", "in-batch")
+    own = {**equal, "loss": {**equal["loss"], "negative_weight": 1.22}}  # its best, and not that of in-batch
+    assert own != equal
+    value = final_of(complete, "mf", "in-batch posterior", own)[0].mean()
     gap = shown(value - GOALS["ml-100k", "mf"])
     assert re.search(
         rf"\| MovieLens-100K, MF \| 0\.455 \| \*\*`in-batch posterior`\*\* \| .* \| {value:.4f} \| no, {gap} ", text
@@ -288,7 +291,7 @@ def test_a_contender_counts_once_all_its_seeds_are_there(runs):
 
 
 def test_a_family_counts_the_tests_that_are_still_to_come(runs):
-    study_archive.complete(runs, "ml-100k", ["mf"], bonus={"posterior": -0.02})
+    study_archive.complete(runs, "ml-100k", ["mf"], bonus={"posterior": -0.01})
     found = read()
     sixteen = combinations(found)
     assert len(sixteen) == 2 * 2 * 2
@@ -297,7 +300,7 @@ def test_a_family_counts_the_tests_that_are_still_to_come(runs):
     adjusted = holm_by_hand([one.difference.p_value for one in measured], len(sixteen))
     for one in measured:
         assert one.holm == pytest.approx(adjusted[one.difference.p_value], rel=1e-9, abs=0)
-        assert one.holm >= 7 * one.difference.p_value
+        assert one.holm >= min(1.0, 7 * one.difference.p_value)
     assert "2 of the 8 combinations" in text_of(found)
     (dataset, records) = list(pairs(found))[2]
     against_ease = [one for one in secondary(dataset, records) if one.other == "ease"]
