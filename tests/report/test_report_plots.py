@@ -115,6 +115,10 @@ def test_names_that_fit_stay_within_the_axes():
     centres = plots._spread([0.97, 0.98, 0.99], [0.2] * 3)
     assert np.allclose(centres, [0.5, 0.7, 0.9])
     assert np.allclose(plots._spread([0.0, 0.0], [0.2] * 2), [0.1, 0.3])
+    crowded = plots._spread([0.02, 0.04, 0.05, 0.9, 0.95], [0.2] * 5)  # as high as the axes, with a gap between
+    assert np.allclose(crowded, [0.1, 0.3, 0.5, 0.7, 0.9])
+    assert np.allclose(plots._spread([0.3, 0.97, 0.98], [0.2] * 3), [0.3, 0.7, 0.9])  # the first fits where it is
+    assert plots._spread([], []) == []
 
 
 def test_a_figure_with_many_long_names_is_made_as_high_as_they_are():

@@ -55,6 +55,7 @@ def publish(*, check: bool) -> None:
 def page(found: Sequence[DatasetStudy]) -> str:
     return joined(
         "# Beyond the paper",
+        "[study.md](study.md) supersedes the rows of Gowalla and Yelp2018 once it is complete.",
         "BNS with a learned prior and a consistent likelihood against EASE, ALS and the best row of the paper. Settings "
         "and epoch are chosen on validation splits that hold no test labels; the test part chooses nothing. Earlier choices whose final runs "
         "exist stay in the tables as *chosen before*; no interval is corrected for them.",

@@ -49,9 +49,14 @@ def _settings(prefix: str) -> Iterator[None]:
 
 def svg(draw: Callable[[Axes], None], prefix: str, *, height: float = 3.3) -> str:
     """What ``draw`` draws, as an ``<svg>`` element; ``prefix`` starts every id, as figures share a page."""
+    return figure_svg(lambda figure: draw(figure.subplots()), prefix, size=(5.6, height))
+
+
+def figure_svg(draw: Callable[[Figure], None], prefix: str, *, size: tuple[float, float]) -> str:
+    """The same for a figure of several axes, which ``draw`` makes; ``size`` is its width and height in inches."""
     with _settings(prefix):
-        figure = Figure(figsize=(5.6, height), layout="constrained")
-        draw(figure.subplots())
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure)
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return _for_a_page(buffer.getvalue(), prefix)

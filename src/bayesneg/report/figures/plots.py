@@ -275,10 +275,10 @@ def wrapped(name: str, width: int = 22) -> str:
     return "\n".join(textwrap.wrap(elided(name, 4 * width - 4), width))
 
 
-def label_ends(axes: Axes, labels: Sequence[EndLabel]) -> None:
+def label_ends(axes: Axes, labels: Sequence[EndLabel], *, n_rows: int = 1) -> None:
     """Write each name to the right of its line's end, moved up or down until no two overlap.
 
-    A figure too low for all the names is made higher.
+    A figure too low for all the names is made higher; ``n_rows`` is how many axes stand above each other in it.
     """
     axes.autoscale_view()
     in_axes = axes.transScale + axes.transLimits  # linear or logarithmic
@@ -286,11 +286,18 @@ def label_ends(axes: Axes, labels: Sequence[EndLabel]) -> None:
     rows = [1 + wrapped(label.name).count("\n") for label in ordered]
     figure = axes.get_figure(root=True)
     assert figure is not None
-    figure.set_figheight(max(figure.get_figheight(), sum(rows) * LINE + MARGINS))
-    heights = [own * LINE / (figure.get_figheight() - MARGINS) for own in rows]  # in axes' heights
+    figure.set_figheight(max(figure.get_figheight(), n_rows * (sum(rows) * LINE + MARGINS)))
+    heights = [own * LINE / (figure.get_figheight() / n_rows - MARGINS) for own in rows]  # in axes' heights
     centres = _spread([float(in_axes.transform((label.x, label.y))[1]) for label in ordered], heights)
     for label, centre in zip(ordered, centres, strict=True):
-        line = {"arrowstyle": "-", "color": label.colour, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 3}
+        line = {
+            "arrowstyle": "-",
+            "color": label.colour,
+            "linewidth": 0.6,
+            "shrinkA": 1,
+            "shrinkB": 3,
+            "relpos": (0, 0.5),
+        }
         axes.annotate(
             wrapped(label.name),
             (label.x, label.y),
@@ -307,7 +314,7 @@ def _spread(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:
     """Centres close to ``wanted`` (ascending) at which labels of these heights do not overlap.
 
     Pushing up only and pushing down only both leave room; so does the mean of the two, which moves less. Labels that
-    fit stay within the axes.
+    fit within the axes stay there: those beyond an end are moved back, and push others only as far as they must.
     """
     rooms = [(a + b) / 2 for a, b in pairwise(heights)]
     up, down = list(wanted), list(wanted)
@@ -316,7 +323,13 @@ def _spread(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:
     for place, room in reversed(list(enumerate(rooms))):
         down[place] = min(down[place], down[place + 1] - room)
     centres = [(a + b) / 2 for a, b in zip(up, down, strict=True)]
-    if not centres:
-        return []
-    beyond = max(0.0, centres[-1] + heights[-1] / 2 - 1.0) or min(0.0, centres[0] - heights[0] / 2)
-    return [centre - beyond for centre in centres] if sum(heights) <= 1.0 + 1e-9 else centres
+    if sum(heights) > 1.0 + 1e-9:
+        return centres
+    floor, ceiling = 0.0, 1.0
+    for place, height in enumerate(heights):
+        centres[place] = max(centres[place], floor + height / 2)
+        floor = centres[place] + height / 2
+    for place, height in reversed(list(enumerate(heights))):
+        centres[place] = min(centres[place], ceiling - height / 2)
+        ceiling = centres[place] - height / 2
+    return centres
