@@ -89,7 +89,8 @@ def complete(
     for model in models:
         for stage in stages:
             if stage != "pilot" or model != plan.BASELINE:
-                write(runs, trials_of(stage, dataset, model, NAMES, runs), bonus)
+                for _ in range(1 + plan.WIDENED if stage == "search" else 1):
+                    write(runs, trials_of(stage, dataset, model, NAMES, runs), bonus)
     store.collect(runs)
 
 

@@ -148,12 +148,12 @@ class Records:
     def searches(self) -> dict[str, Search]:
         """The search of every contender; none while the pilot is unfinished."""
         if self.model == plan.BASELINE:
-            trials = plan.baselines(self.dataset, self.names)
+            first = plan.baselines(self.dataset, self.names)
         elif not self.shared:
             return {}
         else:
             first = plan.search(self.dataset, self.model, self.shared, self.names)
-            trials = choosing.widened(self.runs, first)
+        trials = choosing.widened(self.runs, first)
         own = {name: [trial for trial in trials if trial.contender == name] for name in self.names}
         return {name: Search(name, some, self._finished(some)) for name, some in own.items()}
 

@@ -192,7 +192,7 @@ def baselines(found: Sequence[Dataset]) -> list[str]:
     if not rows:
         return ["No baseline has been run."]
     return [
-        "Chosen on the same tenth. Their search is not widened where the best lies at an edge, which the last column names. "
+        "Chosen on the same tenth, and widened in the same way. The last column names what still lies at an edge. "
         "Seconds are those of one fit on validation.",
         table(head, rows, text_columns=3),
     ]

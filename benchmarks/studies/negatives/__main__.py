@@ -79,7 +79,7 @@ def trials_of(stage: str, dataset: str, model: str, names: list[str], out: Path)
     else:
         shared = choosing.of_pilot(finished, plan.pilot(dataset, model))
         searched = plan.search(dataset, model, shared, [name for name in names if name in CONTENDERS])
-        searched = choosing.widened(finished, searched)
+    searched = choosing.widened(finished, searched)
     if stage == "search":
         return searched
     best = choosing.of_search(finished, searched)

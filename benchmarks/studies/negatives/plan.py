@@ -176,6 +176,8 @@ def ladder_of(trial: Trial) -> tuple[str, str, Callable[..., float]]:
         return "loss", "temperature", lambda value, up: value * 1.25 if up else value / 1.25
     if "margin" in trial.setting.loss:
         return "loss", "margin", lambda value, up: value + 0.2 if up else value - 0.2
+    if trial.model == BASELINE:
+        return "model", "l2" if trial.contender == "ease" else "alpha", lambda value, up: value * 2 if up else value / 2
     return "model", "learning_rate", lambda value, up: value * 2 if up else value / 2
 
 
