@@ -25,6 +25,9 @@ class StoredPrior(bn.Prior):
         counts = np.diff(self.rows.indptr)
         self.keys = np.repeat(np.arange(len(counts)), counts) * self.n_items + self.rows.items
 
+    def __repr__(self) -> str:
+        return "StoredPrior()"
+
     def fit(self, train: bn.Interactions) -> StoredPrior:
         return self
 
