@@ -38,10 +38,10 @@ def test_evaluate_writes_one_row_per_user(bayesneg, finished, place):
 
 def test_evaluate_shows_a_column_per_list_length(bayesneg, finished, place):
     done = bayesneg("evaluate", finished, "-k", "5,7")
-    assert (done.code, done.out) == (0, "")
-    assert "@5" in done.err
-    assert "@7" in done.err
-    assert "@20" not in done.err
+    assert (done.code, done.err) == (0, "")
+    assert "@5" in done.out
+    assert "@7" in done.out
+    assert "@20" not in done.out
 
 
 def test_recommend_gives_unseen_items_best_first(bayesneg, finished, place):
@@ -65,7 +65,7 @@ def test_recommend_says_when_nothing_was_learned_about_a_user(bayesneg, place):
     assert bayesneg("train", "train.csv", *options).code == 0
     done = bayesneg("recommend", "run", "--user", "new", "-k", 3)
     assert "no training interactions" in done.err
-    assert "[rec]" in done.err  # an id in brackets is shown, not taken for markup
+    assert "[rec]" in done.out  # an id in brackets is shown, not taken for markup
 
 
 def test_report_is_one_file_of_every_run_in_a_folder_each_once(bayesneg, ratings, finished):

@@ -14,7 +14,7 @@ import typer
 from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
 from bayesneg.cli.interrupt import interruptible
-from bayesneg.cli.output import say, show_json, show_table
+from bayesneg.cli.output import say, show, show_json, show_table
 from bayesneg.cli.show import mean_text
 from bayesneg.errors import InputError
 
@@ -187,10 +187,10 @@ def show_audit(records: Sequence[RunRecord]) -> None:
         _show_picks(split)
         if split.with_posterior:
             _show_calibration(split)
-        say(audit_finding(split))
+        show(audit_finding(split))
         for note in (gradient_finding(split), hidden_note(split), caution(split)):
             if note:
-                say(note)
+                show(note)
     if len(found) > 1:
         _show_across(found)
 
@@ -211,7 +211,7 @@ def _show_picks(split: AuditedSplit) -> None:
     rows.append((UNIFORM, number(split.uniform), *[""] * len(PICKS)))
     title = f"{split.name}: what is picked, last epoch"
     show_table(title, ("sampler", "false neg.", *PICKS.values()), rows)
-    say(f"gradient: the share of the loss's gradient on negatives that falls on false ones; {loss_facts(split.runs)}")
+    show(f"gradient: the share of the loss's gradient on negatives that falls on false ones; {loss_facts(split.runs)}")
 
 
 def _show_calibration(split: AuditedSplit) -> None:

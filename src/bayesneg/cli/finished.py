@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from bayesneg.cli import options as opt
-from bayesneg.cli.output import counted, say, show_json, show_table
+from bayesneg.cli.output import counted, say, show, show_json, show_table
 from bayesneg.cli.show import show_report
 from bayesneg.errors import InputError
 from bayesneg.report.names import number
@@ -104,7 +104,7 @@ def report(
     if json:
         show_json({"report": str(written), "n_runs": len(records)})
     else:
-        say(f"report of {counted(len(records), 'run', 'runs')}: {written.resolve()}")
+        show(f"report of {counted(len(records), 'run', 'runs')}: {written.resolve()}")
 
 
 def _lengths(text: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""What a person and what a program reads."""
+"""What a person and what a program reads: results on stdout, progress and notes on stderr."""
 
 from __future__ import annotations
 
@@ -16,8 +16,13 @@ from bayesneg.runs.record import jsonable
 
 
 def say(text: str) -> None:
-    """One line on stderr, as it is."""
+    """A note, on stderr: where something was written, what is odd, what to do next."""
     typer.echo(text, err=True)
+
+
+def show(text: str) -> None:
+    """A line of the result, on stdout."""
+    typer.echo(text)
 
 
 def show_json(value: Any) -> None:
@@ -26,8 +31,8 @@ def show_json(value: Any) -> None:
 
 
 def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, n_text: int = 1) -> None:
-    """A table on stderr; the first ``n_text`` columns are text, the others numbers."""
-    console = Console(stderr=True)
+    """A table on stdout; the first ``n_text`` columns are text, the others numbers."""
+    console = Console()
     table = Table(
         title=Text(title),
         title_justify="left",

@@ -13,7 +13,7 @@ import typer
 from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
 from bayesneg.cli.interrupt import interruptible
-from bayesneg.cli.output import say, show_json, show_table
+from bayesneg.cli.output import say, show, show_json, show_table
 from bayesneg.cli.show import show_comparison
 from bayesneg.errors import InputError
 
@@ -74,7 +74,7 @@ def tune(
         return
     _show_trials(found)
     show_comparison(found.records)
-    say(f"\n{found.recommendation}\n\n  {train}\n")
+    show(f"\n{found.recommendation}\n\n  {train}\n")
     if out is not None:
         say(f"recommendation and command: {out / RECOMMENDED}; every trial: {out / 'tuning.json'}")
     say(f"report: {written.resolve()}")
