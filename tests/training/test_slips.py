@@ -81,3 +81,9 @@ def test_a_prior_may_be_given_by_its_name():
 def test_samplers_of_a_comparison_have_a_default(split):
     records = bn.compare(bn.MF(dim=4), split, seeds=1, epochs=1, progress=False)
     assert [record.label for record in records] == ["RNS", "DNS", "BNS"]
+
+
+def test_a_run_and_its_record_are_shown_in_a_line(run):
+    assert repr(run.record).startswith("RunRecord('RNS' on 'synthetic', seed 0, epoch ")
+    assert f"ndcg@20 {run.record.final['ndcg@20']:.4f}" in repr(run)
+    assert len(repr(run)) < 120

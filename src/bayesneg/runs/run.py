@@ -21,7 +21,7 @@ from bayesneg.runs.record import RunRecord
 CUTOFFS = (5, 10, 20)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Run:
     """A finished run, as :func:`bayesneg.fit` returns it and :func:`bayesneg.load_run` reads it.
 
@@ -40,6 +40,9 @@ class Run:
     scorer: Scorer
     split: Split
     record: RunRecord
+
+    def __repr__(self) -> str:
+        return repr(self.record).replace("RunRecord", "Run", 1)
 
     def evaluate(self, *, k: int | Iterable[int] | None = None, part: str = "test") -> EvaluationReport:
         """Evaluate over the full catalogue.
