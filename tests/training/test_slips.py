@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
+
 import numpy as np
 import pytest
 
@@ -87,3 +91,13 @@ def test_a_run_and_its_record_are_shown_in_a_line(run):
     assert repr(run.record).startswith("RunRecord('RNS' on 'synthetic', seed 0, epoch ")
     assert f"ndcg@20 {run.record.final['ndcg@20']:.4f}" in repr(run)
     assert len(repr(run)) < 120
+
+
+@pytest.mark.parametrize(
+    ("pack", "kind"), [(gzip.compress, "gzip"), (bz2.compress, "bzip2"), (lzma.compress, "xz")], ids=["gz", "bz2", "xz"]
+)
+def test_a_compressed_table_is_refused_by_name(tmp_path, pack, kind):
+    path = tmp_path / "ratings.csv.packed"
+    path.write_bytes(pack(b"user,item\n" + b"".join(b"u%d,i%d\n" % (n, n % 7) for n in range(200))))
+    with pytest.raises(InputError, match=rf"ratings\.csv\.packed: this file is compressed \({kind}\); unpack it"):
+        bn.load(path)
