@@ -8,6 +8,8 @@ import shutil
 
 import pytest
 
+import bayesneg as bn
+
 
 @pytest.fixture
 def damaged(finished, place):
@@ -50,6 +52,33 @@ def test_recommend_gives_unseen_items_best_first(bayesneg, finished, place):
     assert scores == sorted(scores, reverse=True)
     assert len({line["item"] for line in found["items"]}) == 5
     assert {line["item"] for line in found["items"]} <= {f"i{item}" for item in range(40)}
+
+
+def test_recommend_excludes_everything_known_of_a_user_unless_asked(bayesneg, finished, place):
+    split = bn.load_run(finished).split
+    number = split.train.user_number("u7")
+    held_out = {split.train.item_ids[item] for item in split.held_out.row(number)}
+    assert held_out
+    everything = bayesneg("recommend", finished, "--user", "u7", "-k", 40, "--json").json
+    assert not held_out & {line["item"] for line in everything["items"]}
+    assert len(everything["items"]) == 40 - 12
+    assert sum(everything["excluded"].values()) == 12
+    asked = bayesneg("recommend", finished, "--user", "u7", "-k", 40, "--include-held-out", "--json").json
+    assert held_out <= {line["item"] for line in asked["items"]}
+    assert asked["excluded"] == {"training": 12 - len(held_out)}
+    n = everything["excluded"]
+    said = bayesneg("recommend", finished, "--user", "u7").out
+    assert f"items of the user excluded: {n['training']} training, " in said
+    assert f"{n['test']} test" in said
+
+
+@pytest.mark.parametrize(("user", "as_text"), [(7, "7"), ("007", "007")])
+def test_json_has_a_user_in_the_type_of_the_data(bayesneg, place, user, as_text):
+    rows = [f"{as_text if n % 2 else 12},{n % 9}" for n in range(17)]
+    (place / "data.csv").write_text("\n".join(["user,item", *rows, ""]))
+    assert bayesneg("train", "data.csv", "--model", "popularity", "--select", "last", "--out", "run").code == 0
+    found = bayesneg("recommend", "run", "--user", as_text, "-k", 1, "--json").json
+    assert found["user"] == user
 
 
 def test_recommend_says_when_fewer_items_are_left_than_wanted(bayesneg, finished, place):

@@ -68,6 +68,11 @@ class Split:
         return self.train if self.validation is None else self.train.union(self.validation)
 
     @cached_property
+    def known(self) -> Interactions:
+        """Everything known of the users: training, validation and test together."""
+        return self.train.union(self.held_out)
+
+    @cached_property
     def fingerprint(self) -> str:
         """A short sha256 over the parts: equal for two runs on the same data and split."""
         parts = (self.train, self.test, self.validation)

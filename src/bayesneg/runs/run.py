@@ -56,18 +56,21 @@ class Run:
         """
         return ranking.evaluate(self.scorer, self.split, k=cutoffs(self.scorer) if k is None else k, part=part)
 
-    def recommend(self, user: Any, *, k: int = 10) -> list[tuple[Any, float]]:
-        """The highest-scored items that the user has not interacted with.
+    def recommend(self, user: Any, *, k: int = 10, include_held_out: bool = False) -> list[tuple[Any, float]]:
+        """The highest-scored items that the user has not interacted with, as far as the run's data knows.
 
         Args:
             user: The raw identifier of a user.
             k: How many items.
+            include_held_out: Also recommend items of the user's validation and test part, which were held out of
+                training; unless given, every interaction of the split is excluded.
 
         Returns:
             Pairs of raw item identifier and score, best first; fewer than ``k`` where the catalogue has no more.
         """
         number = self.split.train.user_number(user)
-        items, scores = ranking.recommend(self.scorer, self.split.seen, np.array([number]), k)
+        excluded = self.split.train if include_held_out else self.split.known
+        items, scores = ranking.recommend(self.scorer, excluded, np.array([number]), k)
         ids = self.split.train.item_ids
         return [(_plain(ids[item]), float(score)) for item, score in zip(items[0], scores[0], strict=True) if item >= 0]
 
