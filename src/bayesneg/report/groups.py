@@ -14,11 +14,12 @@ from typing import Any
 
 from bayesneg.errors import InputError
 from bayesneg.runs.record import RunRecord, is_number
-from bayesneg.runs.run import Run
 
 
 def as_records(given: Any) -> list[RunRecord]:
     """The records of runs and records, one or several."""
+    from bayesneg.runs.run import Run  # imports numba, which the help of a command does without
+
     several = [given] if isinstance(given, Run | RunRecord) else given
     if not isinstance(several, Iterable) or isinstance(several, str):
         raise InputError(f"records must be runs, as bn.fit and bn.compare return them, got {given!r:.60}")
