@@ -74,20 +74,28 @@ class Run:
         ids = self.split.train.item_ids
         return [(_plain(ids[item]), float(score)) for item, score in zip(items[0], scores[0], strict=True) if item >= 0]
 
-    def save(self, path: str | Path) -> Path:
-        """Write the run to a new folder, for :func:`bayesneg.load_run`.
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the run to a folder, for :func:`bayesneg.load_run`.
 
         Args:
-            path: A folder that does not exist or is empty.
+            path: A folder that does not exist or is empty, or with ``overwrite`` one that holds a run.
+            overwrite: Replace the run in the folder; a folder that holds something else is never written to.
 
         Returns:
             The folder.
         """
-        target = files.new_folder(Path(path))
+        target, report = Path(path), self.evaluate()
+        if files.holds_run(target):
+            if not overwrite:
+                raise InputError(
+                    f"{target} already holds a run; choose another folder, or overwrite=True to replace it"
+                )
+            files.remove(target)
+        files.new_folder(target)
         files.write_head(target, self.record)
         files.write_split(target, self.split)
         files.write_lines(target / files.EPOCHS, self.record.epochs)
-        self.save_result(target, self.evaluate())
+        self.save_result(target, report)
         return target
 
     def save_result(self, target: Path, report: EvaluationReport) -> None:
