@@ -27,6 +27,21 @@ def test_the_table_has_a_row_per_sampler_and_names_the_report(bayesneg, ratings)
     assert "\x1b" not in done.out + done.err
 
 
+@pytest.mark.parametrize("command", ["compare", "tune", "audit"])
+def test_a_page_that_exists_is_not_replaced_unless_asked(bayesneg, ratings, command):
+    page = ratings.parent / "mine.html"
+    page.write_text("written by hand")
+    options = (command, ratings, "--samplers", "rns", "--seeds", 1, "--epochs", 1, "--report", "mine.html")
+    assert "--report mine.html exists; name another file, or replace it with --force" in bayesneg(*options).error
+    assert page.read_text() == "written by hand"
+
+
+def test_a_second_comparison_is_written_beside_the_first(bayesneg, ratings):
+    options = ("compare", ratings, "--samplers", "rns", "--seeds", 1, "--epochs", 1)
+    assert [bayesneg(*options, "--json").json["report"] for _ in range(2)] == ["report.html", "report-2.html"]
+    assert bayesneg(*options, "--force", "--json").json["report"] == "report.html"
+
+
 def test_names_may_have_spaces_capitals_and_stray_commas(bayesneg, ratings):
     runs = compare(bayesneg, ratings, "--samplers", "RNS, ,Dns: candidates = 3,", "--json").json["runs"]
     assert {run["label"] for run in runs} == {"RNS", "DNS (candidates=3)"}

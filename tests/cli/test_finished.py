@@ -6,6 +6,7 @@ import csv
 import json
 import shutil
 
+import polars as pl
 import pytest
 
 import bayesneg as bn
@@ -36,6 +37,13 @@ def test_evaluate_writes_one_row_per_user(bayesneg, finished, place):
         rows = list(csv.DictReader(lines))
     assert len(rows) == found["n_users"]
     assert sum(float(row["ndcg@20"]) for row in rows) / len(rows) == pytest.approx(found["mean"]["ndcg@20"])
+
+
+def test_evaluate_writes_parquet_where_the_name_says_so(bayesneg, finished, place):
+    bayesneg("evaluate", finished, "--per-user", "users.csv")
+    bayesneg("evaluate", finished, "--per-user", "users.parquet")
+    rows = pl.read_parquet(place / "users.parquet")
+    assert rows.equals(pl.read_csv(place / "users.csv"))
 
 
 def test_evaluate_shows_a_column_per_list_length(bayesneg, finished, place):
@@ -104,9 +112,24 @@ def test_report_is_one_file_of_every_run_in_a_folder_each_once(bayesneg, ratings
     assert "BNS" in (ratings.parent / "all.html").read_text()
 
 
+def test_a_report_replaces_a_page_only_by_force(bayesneg, finished, place):
+    old = "written by hand"
+    (place / "mine.html").write_text(old)
+    assert "-o mine.html exists; name another file, or replace it with --force" in (
+        bayesneg("report", finished, "-o", "mine.html").error
+    )
+    assert (place / "mine.html").read_text() == old
+    assert bayesneg("report", finished, "-o", "mine.html", "--force").code == 0
+    assert "BNS" in (place / "mine.html").read_text()
+    pages = [bayesneg("report", finished, "--json").json["report"] for _ in range(3)]
+    assert pages == ["report.html", "report-2.html", "report-3.html"]
+    assert bayesneg("report", finished, "--force", "--json").json["report"] == "report.html"
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
+        (["evaluate", "RUN", "--per-user", "users.json"], "--per-user users.json must end in .csv or .parquet"),
         (["evaluate", "RUN", "-k", "99999"], "k must be at most the number of items 40, got 99999"),
         (["evaluate", "RUN", "-k", "0"], "k must be at least 1, got 0"),
         (["evaluate", "RUN", "-k", "ten"], "-k must be whole numbers"),

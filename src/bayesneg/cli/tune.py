@@ -56,6 +56,7 @@ def tune(
     from bayesneg.runs.folder import write_json
     from bayesneg.tuning.tune import tune as search
 
+    page = comparing.page
     model, specs = comparing.prepared()
     if splitting.validation == 0:
         raise InputError("tune selects settings and epochs on validation data; --validation must be above 0, got 0")
@@ -64,7 +65,7 @@ def tune(
     with redirect_stdout(sys.stderr), interruptible(comparing.out):
         found = search(model, split, specs, trials=trials, progress=not quiet, **baselines, **comparing.how)
     train = train_command(found, reading, splitting)
-    written = write_report(found.records, comparing.report, first={found.records[0].dataset: tuning_sections(found)})
+    written = write_report(found.records, page, first={found.records[0].dataset: tuning_sections(found)})
     out = comparing.out
     if out is not None:
         write_json(out / RECOMMENDED, {**found.to_dict()["recommended"], "command": train})
