@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # a learning rate of 0.05 is better than 0.1 on validation data, and 0.01 needs more epochs than fit into a minute
 demo: $(VENV)/.installed
 	$(BIN)/bayesneg compare synthetic --samplers rns,dns,bns,bns-learned --baselines ease \
-	  --set learning_rate=0.05 --epochs 15 --seeds 3 --report demo-report.html
+	  --set learning_rate=0.05 --epochs 15 --seeds 3 --report demo-report.html --force
 
 test: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -13,6 +13,7 @@ from typing import Any
 
 ShowEpoch = Callable[[dict[str, Any]], None]  # takes an epoch's line of the record
 Update = Callable[[str, int, str], None]  # takes a bar's label, how much of it is done, and a text beside it
+COMPILING = "compiling kernels: the first run on a machine takes up to half a minute longer"
 LOG_EVERY = 30.0  # seconds between two lines in a log
 
 
@@ -20,12 +21,18 @@ LOG_EVERY = 30.0  # seconds between two lines in a log
 def bars(progress: bool, totals: Mapping[str, int], *, unit: str = "epochs", log_end: bool = False) -> Iterator[Update]:
     """One bar per label, of its total; in a log, at most a line every half minute.
 
-    ``log_end`` adds a line when a label is done. The function may be called from several threads.
+    ``log_end`` adds a line when a label is done. The function may be called from several threads. That kernels are
+    compiled is said once: the first bar stands still meanwhile.
     """
     if not progress:
         yield lambda label, done, text: None
-    elif not sys.stderr.isatty():
-        yield Log(totals, unit=unit, log_end=log_end).update
+        return
+    from bayesneg.kernels.numba.compiling import telling
+
+    if not sys.stderr.isatty():
+        log = Log(totals, unit=unit, log_end=log_end)
+        with telling(lambda: log.say(COMPILING)):
+            yield log.update
     else:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -33,7 +40,7 @@ def bars(progress: bool, totals: Mapping[str, int], *, unit: str = "epochs", log
         label = TextColumn("{task.description}", markup=False)
         text = TextColumn("{task.fields[text]}", markup=False)
         columns = (label, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), text)
-        with Progress(*columns, console=Console(stderr=True)) as display:
+        with Progress(*columns, console=Console(stderr=True)) as display, telling(lambda: display.print(COMPILING)):
             tasks = {label: display.add_task(label, total=total, text="") for label, total in totals.items()}
             yield lambda label, done, text: display.update(tasks[label], completed=done, text=text)
 
@@ -54,8 +61,10 @@ class Log:
             ended = self.log_end and done == self.totals[label]
             if ended or time.monotonic() - self._written >= self.every:
                 self._written = time.monotonic()
-                line = f"{label}: {done} of {self.totals[label]} {self.unit}  {text}".rstrip()
-                print(line, file=sys.stderr, flush=True)  # noqa: T201
+                self.say(f"{label}: {done} of {self.totals[label]} {self.unit}  {text}".rstrip())
+
+    def say(self, line: str) -> None:
+        print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
 @contextmanager

@@ -20,11 +20,26 @@ def test_json_is_one_object_with_every_run_and_the_report_is_written(bayesneg, r
 
 def test_the_table_has_a_row_per_sampler_and_names_the_report(bayesneg, ratings):
     done = compare(bayesneg, ratings, "--samplers", "rns,bns", "--report", "mine.html")
-    assert (done.code, done.out) == (0, "")
-    assert "ndcg@20 − RNS" in done.err
-    assert "over 2 seeds" in done.err
+    assert done.code == 0
+    assert "ndcg@20 − RNS" in done.out
+    assert "over 2 seeds" in done.out
     assert str(ratings.parent / "mine.html") in done.err
-    assert "\x1b" not in done.err
+    assert "\x1b" not in done.out + done.err
+
+
+@pytest.mark.parametrize("command", ["compare", "tune", "audit"])
+def test_a_page_that_exists_is_not_replaced_unless_asked(bayesneg, ratings, command):
+    page = ratings.parent / "mine.html"
+    page.write_text("written by hand")
+    options = (command, ratings, "--samplers", "rns", "--seeds", 1, "--epochs", 1, "--report", "mine.html")
+    assert "--report mine.html exists; name another file, or replace it with --force" in bayesneg(*options).error
+    assert page.read_text() == "written by hand"
+
+
+def test_a_second_comparison_is_written_beside_the_first(bayesneg, ratings):
+    options = ("compare", ratings, "--samplers", "rns", "--seeds", 1, "--epochs", 1)
+    assert [bayesneg(*options, "--json").json["report"] for _ in range(2)] == ["report.html", "report-2.html"]
+    assert bayesneg(*options, "--force", "--json").json["report"] == "report.html"
 
 
 def test_names_may_have_spaces_capitals_and_stray_commas(bayesneg, ratings):
@@ -121,7 +136,7 @@ def test_an_error_keeps_the_runs_that_were_finished_and_nothing_else(bayesneg, r
 
 def test_an_oracle_is_marked_in_both_tables_and_can_be_resumed(bayesneg, ratings):
     settings = ["compare", ratings, "--samplers", "rns,oracle", "--seeds", 1, "--epochs", 1, "--out", "runs", "-q"]
-    assert bayesneg(*settings).err.count("sees test labels") >= 2
+    assert bayesneg(*settings).out.count("sees test labels") >= 2
     assert bayesneg(*settings, "--resume").code == 0
 
 

@@ -10,8 +10,8 @@ def test_list_names_every_built_in_dataset_and_where_it_lies(bayesneg, place):
     assert folders["ml-100k"] == str(place / "ml-100k")
     assert folders["ml-1m"] is None
     said = bayesneg("data", "list", "--data-dir", place)
-    assert said.out == ""
-    assert all(name in said.err for name in folders)
+    assert said.err == ""
+    assert all(name in said.out for name in folders)
 
 
 def test_describe_counts(bayesneg, place):
@@ -26,9 +26,9 @@ def test_describe_counts(bayesneg, place):
 def test_describe_shows_the_same_to_a_person(bayesneg, place):
     (place / "data.csv").write_text("customer,sku\na,x\na,y\nb,x\n")
     done = bayesneg("data", "describe", "data.csv", "--user-column", "customer", "--item-column", "sku")
-    assert (done.code, done.out) == (0, "")
-    assert "duplicates collapsed" in done.err
-    assert "median 2" in done.err
+    assert (done.code, done.err) == (0, "")
+    assert "duplicates collapsed" in done.out
+    assert "median 2" in done.out
 
 
 def test_get_refuses_what_it_cannot_fetch(bayesneg, place):

@@ -1,7 +1,8 @@
-"""What the help shows, and what it costs to show it."""
+"""What the help shows, what it costs to show it, and which stream takes what."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -25,6 +26,7 @@ COMMANDS = [
     ["data", "get"],
     ["data", "describe"],
 ]
+BRIEF = ("--epochs", 1, "--seeds", 1, "-q")
 HEAVY = ("numba", "polars", "matplotlib", "torch", "scipy", "optuna")
 
 
@@ -104,3 +106,39 @@ def test_importing_bayesneg_is_quick_and_imports_nothing_heavy():
 def test_help_and_lists_import_nothing_heavy(arguments):
     code = f"from bayesneg.cli import main\ntry: main({arguments!r})\nexcept SystemExit: pass"
     assert not modules_after(code)[0].intersection(HEAVY)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "result", "note"),
+    [
+        (["train", "DATA", "--epochs", 1, "--out", "run", "-q"], "mean ±95%", "recorded in run"),
+        (["compare", "DATA", "--samplers", "rns,dns", *BRIEF], "ndcg@20 − RNS", "report: "),
+        (["audit", "DATA", "--samplers", "rns,bns", "--probes", 50, *BRIEF], "what is picked", "report: "),
+        (["priors", "DATA", "--priors", "rate"], "Brier", None),
+        (["evaluate", "RUN", "--per-user", "users.csv"], "mean ±95%", "one row per user in users.csv"),
+        (["recommend", "RUN", "--user", "u7"], "for user u7", None),
+        (["report", "RUN"], "report of 1 run", None),
+        (["data", "list"], "ml-100k", None),
+        (["data", "describe", "DATA"], "interactions per user", None),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_results_are_on_stdout_and_notes_on_stderr(bayesneg, ratings, finished, arguments, result, note):
+    stand_in = {"DATA": ratings, "RUN": finished}
+    done = bayesneg(*(stand_in.get(argument, argument) for argument in arguments))
+    assert done.code == 0, done.err
+    assert result in done.out
+    if note is None:
+        assert done.err == ""
+    else:
+        assert note in done.err
+        assert note not in done.out
+        assert result not in done.err
+
+
+def test_a_pipe_that_takes_ascii_only_gets_every_row(finished):
+    command = [sys.executable, "-m", "bayesneg", "evaluate", str(finished)]
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, env=ascii_only)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"ndcg" in done.stdout

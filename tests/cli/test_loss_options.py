@@ -73,9 +73,9 @@ def test_runs_that_differ_in_their_loss_alone_are_two_rows_of_a_report(bayesneg,
 def test_one_loss_for_all_is_said_once(bayesneg, ratings):
     samplers = "rns:negatives=3,rns:negatives=4"
     done = bayesneg("compare", ratings, "--samplers", samplers, "--loss", "logistic", "--seeds", 1, "--epochs", 1)
-    assert "loss Logistic" in done.err
-    assert "RNS (negatives=3)" in done.err
-    assert "RNS (negatives=3) + " not in done.err
+    assert "loss Logistic" in done.out
+    assert "RNS (negatives=3)" in done.out
+    assert "RNS (negatives=3) + " not in done.out
 
 
 def test_an_audit_measures_the_gradient_of_each_loss(bayesneg, ratings):
@@ -89,7 +89,7 @@ def test_an_audit_measures_the_gradient_of_each_loss(bayesneg, ratings):
     page = (ratings.parent / "audit-report.html").read_text()
     assert "Gradient on false negatives over epochs" in page
     assert "Gradient on them" in page
-    said = bayesneg(*options, *few, "--losses", "bpr,softmax:temperature=0.05", "--resume", "-q").err
+    said = bayesneg(*options, *few, "--losses", "bpr,softmax:temperature=0.05", "--resume", "-q").out
     assert "gradient: the share of the loss's gradient on negatives" in said
     assert len((ratings.parent / "a.jsonl").read_text().splitlines()) == 2, "nothing was trained again"
     bayesneg(*options, *few, "--losses", "bpr,softmax:temperature=0.9", "--resume", "-q")
@@ -137,7 +137,7 @@ def test_shared_pools_are_written_as_text(bayesneg, ratings, sampler):
     given = dict(part.split("=") for part in sampler.split(":")[1:])
     assert found["spec"]["sampler"].get("weighting", "none") == given.get("weighting", "none")
     assert found["uses_test_labels"] is ("oracle" in sampler)
-    assert ("sees test labels" in bayesneg(*options).err) is ("oracle" in sampler)
+    assert ("sees test labels" in bayesneg(*options).out) is ("oracle" in sampler)
     if "oracle" in sampler:
         assert found["epochs"][-1]["gradient_fn"] == 0
 

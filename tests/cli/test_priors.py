@@ -54,14 +54,14 @@ def test_the_calibration_of_priors_on_hidden_training_data(bayesneg, ratings):
     assert found["rate"]["base_rate"] == found["learned (hidden=0.25)"]["base_rate"] > 0
     assert {"mean_predicted", "observed_rate", "count"} == set(found["rate"]["bins"][0])
     done = bayesneg("priors", ratings)
-    assert (done.code, done.out) == (0, "")
-    assert "popularity" in done.err
-    assert "skill" in done.err
+    assert (done.code, done.err) == (0, "")
+    assert "popularity" in done.out
+    assert "skill" in done.out
 
 
 def test_the_top_bin_of_a_constant_prior_holds_all_pairs(bayesneg, ratings):
     (only,) = bayesneg("priors", ratings, "--priors", "flat", "--json").json["priors"]["flat"]["bins"]
-    said = bayesneg("priors", ratings, "--priors", "flat").err
+    said = bayesneg("priors", ratings, "--priors", "flat").out
     assert only["mean_predicted"] * only["count"] > 0  # all expected positives, not a tenth
     assert "all of them where all pairs are equally probable" in said
 

@@ -15,14 +15,13 @@ def test_json_is_one_object_with_the_record_and_nothing_else_on_stdout(bayesneg,
     assert found["data"]["n_train"] + found["data"]["n_validation"] + found["data"]["n_test"] == 360
 
 
-def test_without_json_the_tables_are_on_stderr_without_control_characters(bayesneg, ratings):
+def test_without_json_the_tables_are_on_stdout_without_control_characters(bayesneg, ratings):
     done = bayesneg("train", ratings, "--epochs", 2)
     assert done.code == 0
-    assert done.out == ""
-    assert "BNS on ratings, loss BPR, epoch" in done.err
-    assert "uniform, expected" in done.err
-    assert "\x1b" not in done.err
-    assert "\r" not in done.err
+    assert "BNS on ratings, loss BPR, epoch" in done.out
+    assert "uniform, expected" in done.out
+    assert "\x1b" not in done.out + done.err
+    assert "\r" not in done.out + done.err
 
 
 def test_out_records_the_run_that_json_shows(bayesneg, ratings):
@@ -117,15 +116,15 @@ def test_a_baseline_is_trained_without_sampler_and_epochs(bayesneg, ratings):
 def test_the_table_of_a_baseline_says_nothing_of_negatives(bayesneg, ratings):
     done = bayesneg("train", ratings, "--model", "popularity")
     assert done.code == 0
-    assert "POPULARITY" in done.err
-    assert "sampled negatives" not in done.err
+    assert "POPULARITY" in done.out
+    assert "sampled negatives" not in done.out
 
 
 def test_baselines_are_rows_of_the_comparison_and_of_the_report(bayesneg, ratings):
     options = ("--samplers", "rns,bns", "--baselines", "popularity, Ease:l2=20", "--epochs", 3, "--seeds", 2)
     done = bayesneg("compare", ratings, *options)
     assert done.code == 0, done.err
-    table, _, quality = done.err.partition("sampled negatives")
+    table, _, quality = done.out.partition("sampled negatives")
     for label in ("POPULARITY", "EASE (l2=20)"):
         assert label in table
         assert label not in quality

@@ -64,13 +64,12 @@ def test_the_same_baselines_stand_beside_as_in_python(bayesneg, ratings):
     ]
 
 
-def test_tables_and_advice_go_to_stderr_and_the_report_has_the_search(bayesneg, ratings):
+def test_tables_and_advice_go_to_stdout_and_the_report_has_the_search(bayesneg, ratings):
     done = bayesneg("tune", ratings, *SMALL)
     assert done.code == 0, done.err
-    assert done.out == ""
-    assert "search on validation data: 6 trials" in done.err
-    assert "Use " in done.err
-    assert "  bayesneg train " in done.err
+    assert "search on validation data: 6 trials" in done.out
+    assert "Use " in done.out
+    assert "  bayesneg train " in done.out
     page = (ratings.parent / "report.html").read_text()
     for heading in ("Recommendation", "The search on validation data", "Comparison"):
         assert f"<h2>{heading}</h2>" in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,6 +104,18 @@ def test_users_and_items_without_history_have_finite_scores(baseline):
     assert np.isfinite(scores).all()
     if isinstance(baseline, HISTORY_ONLY):
         assert not scores[1].any()  # and the order of item numbers
+
+
+def test_als_does_not_tell_the_user_to_set_the_threads_of_blas(split, monkeypatch):
+    utils = pytest.importorskip("implicit.utils", reason="implicit is not installed (the extra 'als')")
+    threads = [{"user_api": "blas", "internal_api": "openblas", "num_threads": 2}]
+    monkeypatch.setattr(utils, "_checked_blas_config", False)
+    monkeypatch.setattr(utils.threadpoolctl, "threadpool_info", lambda: threads)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        fit(bn.baselines.ALS(dim=4), split)
+    assert not said
+    assert utils._checked_blas_config, "the check was reached"
 
 
 def test_a_sampler_is_refused(baseline, split):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import sys
 
+import numba
 import pytest
 
-from bayesneg.progress import Log, epoch_bar, metrics_text, run_bars
+from bayesneg.progress import Log, bars, epoch_bar, metrics_text, run_bars
 
 LINE = {"epoch": 1, "ndcg@20": 0.25, "validation_ndcg@20": 0.2, "tnr": 0.9}
 
@@ -15,6 +16,21 @@ LINE = {"epoch": 1, "ndcg@20": 0.25, "validation_ndcg@20": 0.2, "tnr": 0.9}
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
+
+
+@pytest.mark.parametrize("on_terminal", [False, True], ids=["log", "terminal"])
+def test_that_kernels_are_compiled_is_said_once(capsys, monkeypatch, on_terminal):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: on_terminal)
+    with bars(True, {"RNS": 3}):
+        assert numba.njit(lambda number: number + 1)(1) == 2
+        assert numba.njit(lambda number: number + 2)(1) == 3
+    assert capsys.readouterr().err.count("compiling kernels: the first run on a machine") == 1
+
+
+def test_without_progress_nothing_is_said_of_compiling(capsys):
+    with bars(False, {"RNS": 3}):
+        assert numba.njit(lambda number: number + 1)(1) == 2
+    assert capsys.readouterr().err == ""
 
 
 def test_a_log_gets_one_line_when_a_sampler_is_done(capsys):

@@ -19,9 +19,12 @@ from report_runs import holes, run, three_samplers
 
 from bayesneg.errors import InputError
 from bayesneg.report.comparison import render, write_report
+from bayesneg.report.figures.canvas import GREY, INK
+from bayesneg.report.figures.plots import COLOURS
 from bayesneg.report.groups import final_value
 from bayesneg.report.pages import Section
 from bayesneg.runs.record import RunRecord
+from browser import measured
 
 HOSTILE = """<script>alert(1)</script>"' & $x_1$ id="p" url(#a)"""
 CASES = {
@@ -207,3 +210,37 @@ def test_quality_is_shown_against_what_it_costs() -> None:
     assert "NDCG@20 against training time" in rendered("three samplers")
     untimed = [replace(each, epochs=[{"epoch": 1, "ndcg@20": 0.1}]) for each in three_samplers()]
     assert "against training time" not in render(untimed)
+
+
+def test_a_long_name_leaves_every_number_in_sight(tmp_path: Path) -> None:
+    name = "BNS_prior=Learned(item_model=ease_l2=400_solver=auto)_likelihood=Mixture_weight=10_" * 3
+    ends = "[...document.querySelector('table').querySelectorAll('td')].map(cell => cell.getBoundingClientRect().right)"
+    place = "document.querySelector('.scroll').getBoundingClientRect().right"
+    cells, edge = measured(render([*three_samplers(), run(name)]), f"[{ends}, {place}]", tmp_path)
+    assert max(cells) <= edge + 1
+
+
+DARK = "--blink-settings=preferredColorScheme=0"
+
+
+def test_charts_are_dark_in_dark_mode_and_white_otherwise(tmp_path: Path) -> None:
+    style = "(({backgroundColor, color}, {filter}) => [backgroundColor, color, filter])"
+    look = f"{style}(...['figure', 'figure svg'].map(which => getComputedStyle(document.querySelector(which))))"
+    text = rendered("three samplers")
+    assert measured(text, look, tmp_path) == ["rgb(255, 255, 255)", "rgb(29, 35, 41)", "none"]
+    inverted = ["rgb(0, 0, 0)", "rgb(232, 234, 237)", "invert(1) hue-rotate(180deg)"]
+    assert measured(text, look, tmp_path, DARK) == inverted
+
+
+@pytest.mark.parametrize("colour", [*COLOURS, INK, GREY])
+def test_what_is_drawn_is_readable_on_white_and_inverted_on_black(colour: str) -> None:
+    drawn = np.array([int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)])
+    half_turn = 2 * np.tile([0.213, 0.715, 0.072], (3, 1)) - np.eye(3)  # hue-rotate(180deg)
+    inverted = np.clip(half_turn @ (1 - drawn), 0, 1)
+    assert 1.05 / (_luminance(drawn) + 0.05) > 4.5  # the contrast that WCAG asks of text
+    assert (_luminance(inverted) + 0.05) / 0.05 > 4.5
+
+
+def _luminance(colour: np.ndarray) -> float:
+    linear = np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])

@@ -31,6 +31,20 @@ def test_saving_later_writes_the_same_as_recording(recorded, tmp_path):
         assert (folder / name).read_bytes() == (tmp_path / "saved" / name).read_bytes()
 
 
+def test_a_saved_run_is_replaced_where_asked_and_other_files_are_not(split, recorded, tmp_path):
+    run, _ = recorded
+    target = run.save(tmp_path / "saved")
+    (target / "checkpoint.safetensors").write_bytes(b"of the old run")
+    other = fit(split, seed=9)
+    assert other.save(target, overwrite=True) == target
+    assert bn.load_run(target).record.seed == 9
+    assert not (target / "checkpoint.safetensors").exists()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("all of it")
+    with pytest.raises(InputError, match="not an empty folder"):
+        run.save(tmp_path / "mine", overwrite=True)
+
+
 def test_a_folder_that_holds_a_run_is_left_alone(split, recorded):
     run, folder = recorded
     before = (folder / "run.json").read_bytes()

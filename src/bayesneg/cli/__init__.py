@@ -1,13 +1,14 @@
 """The command line: each command a few lines that call the library.
 
-Results go to stdout only with --json; tables and progress go to stderr. Exit codes: 0 done, 2 the input is wrong, 1
-anything else, 130 interrupted.
+Results go to stdout, as tables or with --json as one object; progress and notes go to stderr. Exit codes: 0 done, 2 the
+input is wrong, 1 anything else, 130 interrupted.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -62,6 +63,8 @@ app.add_typer(data.app, name="data")
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit; a mistake of the user ends in one sentence and exit code 2."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as stderr: ± must not end a command where only ASCII goes
     sys.exit(_status(arguments))
 
 

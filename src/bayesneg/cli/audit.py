@@ -14,7 +14,7 @@ import typer
 from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
 from bayesneg.cli.interrupt import interruptible
-from bayesneg.cli.output import say, show_json, show_table
+from bayesneg.cli.output import check_file, report_file, say, show, show_json, show_table
 from bayesneg.cli.show import mean_text
 from bayesneg.errors import InputError
 
@@ -117,7 +117,11 @@ def audit(
         ),
     ] = 2000,
     jobs: opt.Jobs = None,
-    report: Annotated[Path, typer.Option(help="HTML page to write")] = Path("audit-report.html"),
+    report: Annotated[
+        Path | None,
+        typer.Option(help="HTML page to write", show_default="audit-report.html, or audit-report-2.html …"),
+    ] = None,
+    force: opt.Force = False,
     out: Annotated[Path | None, typer.Option(help="file that records each finished run in a line")] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="keep the finished runs in --out and run the others")
@@ -146,10 +150,10 @@ def audit(
 
     if resume and out is None:
         raise InputError("--resume needs --out, the file of the finished runs")
-    opt.check_file(report, "--report")
+    page = report_file(report, "--report", default="audit-report.html", force=force)
     if out is not None:
-        opt.check_file(out, "--out")
-        if out.resolve() == report.resolve():
+        check_file(out, "--out")
+        if out.resolve() == page.resolve():
             raise InputError(f"--out and --report are both {out}; give two files")
     built, specs = opt.contenders(samplers, model, settings, device)
     named_losses(loss)  # before any data is read
@@ -168,7 +172,7 @@ def audit(
             resume=resume,
             progress=not quiet,
         )
-    written = write_audit(found.records, report)
+    written = write_audit(found.records, page)
     if json:
         runs = [record.to_dict() for record in found.records]
         own = {"report": str(written), "out": None if out is None else str(out)}
@@ -187,10 +191,10 @@ def show_audit(records: Sequence[RunRecord]) -> None:
         _show_picks(split)
         if split.with_posterior:
             _show_calibration(split)
-        say(audit_finding(split))
+        show(audit_finding(split))
         for note in (gradient_finding(split), hidden_note(split), caution(split)):
             if note:
-                say(note)
+                show(note)
     if len(found) > 1:
         _show_across(found)
 
@@ -211,7 +215,7 @@ def _show_picks(split: AuditedSplit) -> None:
     rows.append((UNIFORM, number(split.uniform), *[""] * len(PICKS)))
     title = f"{split.name}: what is picked, last epoch"
     show_table(title, ("sampler", "false neg.", *PICKS.values()), rows)
-    say(f"gradient: the share of the loss's gradient on negatives that falls on false ones; {loss_facts(split.runs)}")
+    show(f"gradient: the share of the loss's gradient on negatives that falls on false ones; {loss_facts(split.runs)}")
 
 
 def _show_calibration(split: AuditedSplit) -> None:

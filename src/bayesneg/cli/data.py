@@ -12,7 +12,7 @@ import typer
 
 from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
-from bayesneg.cli.output import say, show_json, show_table
+from bayesneg.cli.output import say, show, show_json, show_table
 from bayesneg.report.names import number
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def list_datasets(data_dir: opt.DataDir = None, json: opt.Json = False) -> None:
         return
     for row in rows:
         state = row["folder"] or ("built in" if row["name"] == "synthetic" else row["how"])
-        say(f"{row['name']:<10} {row['what']}\n{'':<10} → {state}")
+        show(f"{row['name']:<10} {row['what']}\n{'':<10} → {state}")
 
 
 @app.command()
@@ -62,7 +62,8 @@ def get(name: Name, data_dir: opt.DataDir = None, json: opt.Json = False) -> Non
         return
     say(built_in(name).terms)
     verb = "was already in" if fetched.already_there else "is now in"
-    say(f"{name} {verb} {fetched.folder}; next: bayesneg compare {name}")
+    show(f"{name} {verb} {fetched.folder}")
+    say(f"next: bayesneg compare {name}")
 
 
 @app.command()

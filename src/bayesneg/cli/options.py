@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from bayesneg.cli.output import report_file
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
@@ -73,6 +73,11 @@ DataDir = Annotated[
         rich_help_panel=READING,
     ),
 ]
+Report = Annotated[
+    Path | None,
+    typer.Option(help="HTML report to write", show_default="report.html, or report-2.html … where that exists"),
+]
+Force = Annotated[bool, typer.Option("--force", help="replace the report if it exists")]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="show no progress on stderr")]
 
@@ -254,7 +259,8 @@ class Comparing:
     epochs: Epochs = 100
     evaluate_every: EvaluateEvery = 1
     jobs: Jobs = None
-    report: Annotated[Path, typer.Option(help="HTML report to write")] = Path("report.html")
+    report: Report = None
+    force: Force = False
     out: Annotated[Path | None, typer.Option(help="folder for one run folder per sampler and seed")] = None
     resume: Annotated[bool, typer.Option("--resume", help="keep the finished runs in --out and resume the others")] = (
         False
@@ -266,10 +272,14 @@ class Comparing:
 
         if self.resume and self.out is None:
             raise InputError("--resume needs --out, the folder of the runs to resume")
-        check_file(self.report, "--report")
         named_baselines(self.baselines or ())
         named_losses(self.loss)
         return contenders(self.samplers, self.model, self.settings, self.device)
+
+    @property
+    def page(self) -> Path:
+        """The report to write, checked before any data is read."""
+        return report_file(self.report, "--report", default="report.html", force=self.force)
 
     @property
     def how(self) -> dict[str, Any]:
@@ -320,15 +330,6 @@ def contenders(
     if twice := {label for label in labels if labels.count(label) > 1}:
         raise InputError(f"--samplers has {min(twice)} twice; give each once, or with other settings")
     return build_model(model, with_device(for_model, model, device)), specs
-
-
-def check_file(path: Path, option: str) -> None:
-    """Before any work: a file can be written there."""
-    folder = path.resolve().parent
-    if path.is_dir() or not folder.is_dir():
-        raise InputError(f"{option} {path} must be a file in an existing folder")
-    if not os.access(path if path.exists() else folder, os.W_OK):
-        raise InputError(f"{option} {path} cannot be written; choose another file")
 
 
 def _column(text: str | None) -> str | int | None:

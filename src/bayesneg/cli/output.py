@@ -1,9 +1,11 @@
-"""What a person and what a program reads."""
+"""What a person and what a program reads: results on stdout, progress and notes on stderr."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -12,12 +14,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from bayesneg.errors import InputError
 from bayesneg.runs.record import jsonable
 
 
 def say(text: str) -> None:
-    """One line on stderr, as it is."""
+    """A note, on stderr: where something was written, what is odd, what to do next."""
     typer.echo(text, err=True)
+
+
+def show(text: str) -> None:
+    """A line of the result, on stdout."""
+    typer.echo(text)
 
 
 def show_json(value: Any) -> None:
@@ -26,8 +34,8 @@ def show_json(value: Any) -> None:
 
 
 def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, n_text: int = 1) -> None:
-    """A table on stderr; the first ``n_text`` columns are text, the others numbers."""
-    console = Console(stderr=True)
+    """A table on stdout; the first ``n_text`` columns are text, the others numbers."""
+    console = Console()
     table = Table(
         title=Text(title),
         title_justify="left",
@@ -49,3 +57,25 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]
 def counted(count: int, one: str, many: str) -> str:
     """``1 user has …``, ``2,000 users have …``."""
     return f"{count:,} {one if count == 1 else many}"
+
+
+def check_file(path: Path, option: str) -> None:
+    """Before any work: a file can be written there."""
+    folder = path.resolve().parent
+    if path.is_dir() or not folder.is_dir():
+        raise InputError(f"{option} {path} must be a file in an existing folder")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise InputError(f"{option} {path} cannot be written; choose another file")
+
+
+def report_file(given: Path | None, option: str, *, default: str, force: bool) -> Path:
+    """The page to write: the one that was named, if it is new or may be replaced, otherwise the first free name."""
+    path = Path(default) if given is None else given
+    if path.is_file() and not force:
+        if given is not None:
+            raise InputError(f"{option} {path} exists; name another file, or replace it with --force")
+        number = 2
+        while (path := Path(default).with_stem(f"{Path(default).stem}-{number}")).exists():
+            number += 1
+    check_file(path, option)
+    return path

@@ -8,7 +8,7 @@ import typer
 
 from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
-from bayesneg.cli.output import say, show_json, show_table
+from bayesneg.cli.output import show, show_json, show_table
 from bayesneg.report.names import number
 
 SMALL = 6  # decimals of scores that are small where positives are rare
@@ -57,7 +57,7 @@ def priors(
     ]
     columns = ("prior", "predicted", "observed", "top bin", "observed", "Brier", "skill", "log loss", "ECE")
     show_table(f"{split.train.name}: false negatives among unobserved pairs", columns, rows)
-    say(
+    show(
         "predicted, observed: mean probability and share of hidden positives; top bin: the same for the most probable "
         "pairs, which hold about a tenth of the expected positives (all of them where all pairs are equally probable); "
         "skill: Brier skill score relative to the constant base rate; ECE: expected calibration error"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bayesneg.cli import options as opt
-from bayesneg.cli.output import counted, say, show_json, show_table
+from bayesneg.cli.output import counted, say, show, show_json, show_table
 from bayesneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _show(study: PaperStudy) -> None:
         beside = [(here(v), number(v.paper, 4), gap(v).replace("*", "")) if has_paper else (here(v),) for v in values]
         rows.append((line.label, *(cell for three in beside for cell in three)))
     show_table(study.name, ("sampler", *heads), rows)
-    say(f"{about(study)} {MARK}: the paper lies outside the interval by more than 0.01" if has_paper else about(study))
+    show(f"{about(study)} {MARK}: the paper lies outside the interval by more than 0.01" if has_paper else about(study))
 
 
 def _as_json(result: Result) -> dict[str, Any]:

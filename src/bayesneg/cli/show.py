@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bayesneg.cli.output import counted, say, show_table
+from bayesneg.cli.output import counted, say, show, show_table
 from bayesneg.evaluation.results import EvaluationReport
 from bayesneg.evaluation.statistics import Estimate, estimate
 from bayesneg.report.details import loss_facts
@@ -74,12 +74,12 @@ def show_comparison(records: Sequence[RunRecord]) -> None:
     )
     show_table(title, heads, table, n_text=2 if with_loss else 1)
     chosen = "the last epoch" if records[0].select == "last" else "the epoch that was best on validation data"
-    say(f"reported: {chosen}; differences are paired; {loss_facts(records)}")
+    show(f"reported: {chosen}; differences are paired; {loss_facts(records)}")
     if rates:
         bound = "by the ground truth" if all(row.truth_known for row in rows) else "by held-out labels, a lower bound"
-        say(f"false negatives: their share of the last epoch's picks, {bound}")
+        show(f"false negatives: their share of the last epoch's picks, {bound}")
     _say_odd(records[0].data)
-    say(finding(records, main))
+    show(finding(records, main))
 
 
 def show_quality(records: Sequence[RunRecord]) -> None:

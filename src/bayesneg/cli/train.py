@@ -98,7 +98,7 @@ def train(
         return
     show_run(run.record)
     if out is not None:
-        say(f"recorded in {out}; next: bayesneg report {out} -o report.html")
+        say(f"recorded in {out}; next: bayesneg report {out}")
 
 
 @command
@@ -123,6 +123,7 @@ def compare(
     from bayesneg.experiments.compare import compare as run_all
     from bayesneg.report.comparison import write_report
 
+    page = comparing.page
     model, specs = comparing.prepared()
     selection = splitting.selection
     split = splitting.split(reading)
@@ -136,7 +137,7 @@ def compare(
             progress=not quiet,
             **comparing.how,
         )
-    written = write_report(records, comparing.report)
+    written = write_report(records, page)
     if json:
         runs = [record.to_dict() for record in records]
         out = None if comparing.out is None else str(comparing.out)

@@ -13,7 +13,7 @@ import typer
 from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
 from bayesneg.cli.interrupt import interruptible
-from bayesneg.cli.output import say, show_json, show_table
+from bayesneg.cli.output import say, show, show_json, show_table
 from bayesneg.cli.show import show_comparison
 from bayesneg.errors import InputError
 
@@ -56,6 +56,7 @@ def tune(
     from bayesneg.runs.folder import write_json
     from bayesneg.tuning.tune import tune as search
 
+    page = comparing.page
     model, specs = comparing.prepared()
     if splitting.validation == 0:
         raise InputError("tune selects settings and epochs on validation data; --validation must be above 0, got 0")
@@ -64,7 +65,7 @@ def tune(
     with redirect_stdout(sys.stderr), interruptible(comparing.out):
         found = search(model, split, specs, trials=trials, progress=not quiet, **baselines, **comparing.how)
     train = train_command(found, reading, splitting)
-    written = write_report(found.records, comparing.report, first={found.records[0].dataset: tuning_sections(found)})
+    written = write_report(found.records, page, first={found.records[0].dataset: tuning_sections(found)})
     out = comparing.out
     if out is not None:
         write_json(out / RECOMMENDED, {**found.to_dict()["recommended"], "command": train})
@@ -74,7 +75,7 @@ def tune(
         return
     _show_trials(found)
     show_comparison(found.records)
-    say(f"\n{found.recommendation}\n\n  {train}\n")
+    show(f"\n{found.recommendation}\n\n  {train}\n")
     if out is not None:
         say(f"recommendation and command: {out / RECOMMENDED}; every trial: {out / 'tuning.json'}")
     say(f"report: {written.resolve()}")

@@ -6,7 +6,7 @@ Dense numbers (0 … n−1) are used everywhere inside; raw identifiers live her
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -333,6 +333,8 @@ def _latest(stamps: np.ndarray, last: np.ndarray) -> np.ndarray:
 
 
 def _number_of(raw: Any, numbers: Mapping[Any, int], noun: str) -> int:
+    if isinstance(raw, tuple) or not isinstance(raw, Hashable):
+        raise InputError(f"{noun} must be one identifier, got {raw!r:.60}; ask for one {noun} at a time")
     for candidate in (raw, str(raw), int(raw) if isinstance(raw, str) and raw.isdecimal() else raw):
         if candidate in numbers:
             return numbers[candidate]

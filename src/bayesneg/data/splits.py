@@ -68,6 +68,11 @@ class Split:
         return self.train if self.validation is None else self.train.union(self.validation)
 
     @cached_property
+    def known(self) -> Interactions:
+        """Everything known of the users: training, validation and test together."""
+        return self.train.union(self.held_out)
+
+    @cached_property
     def fingerprint(self) -> str:
         """A short sha256 over the parts: equal for two runs on the same data and split."""
         parts = (self.train, self.test, self.validation)
@@ -117,6 +122,8 @@ def split(
         >>> len(split(data, by="time", test=0.5).train), parts.n_test_only_items
         (3, 1)
     """
+    if not isinstance(data, Interactions):
+        raise _not_interactions(data)
     _check_rule(data, by)
     amount = (1 if by == "last" else 0.2) if test is None else test
     held = _held_out(data, amount, by, stream(seed, "split"), argument="test")
@@ -146,6 +153,13 @@ def carve_validation(split: Split, share: float, *, seed: int = 0, by: str = "in
     train, validation = _parts(split.train, held, "validation", share)
     how = f"{split.how}; {_how('validation', share, by, seed)}"
     return Split(train, split.test, validation, how)
+
+
+def _not_interactions(data: object) -> InputError:
+    given, source = (repr(data), repr(data)) if isinstance(data, str) else (type(data).__name__, "…")
+    return InputError(
+        f"data must be interactions, got {given}; bn.load reads files, folders and frames: bn.split(bn.load({source}))"
+    )
 
 
 def _how(argument: str, amount: float, by: str, seed: int) -> str:

@@ -6,22 +6,22 @@ batch of many chunks, and the metrics of a batch are computed at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from bayesneg.data import lookup
+from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.evaluation._auc import count_ordered_pairs
 from bayesneg.evaluation._topk import top_k
 from bayesneg.evaluation.metrics import auc, average_precision, hit, mrr, ndcg, popularity, precision, recall
 from bayesneg.evaluation.results import EvaluationReport
+from bayesneg.evaluation.vectors import CatalogueScorer, as_scorer
 
 if TYPE_CHECKING:
     from bayesneg.data.interactions import Interactions
-    from bayesneg.data.splits import Split
-    from bayesneg.interfaces import Scorer
 
 
 class TopLists(NamedTuple):
@@ -53,7 +53,7 @@ BATCH_SIZE: Final = 2**18  # ranked items whose metrics are computed at once
 
 
 def evaluate(
-    scorer: Scorer,
+    scorer: CatalogueScorer | Sequence[Any],
     split: Split,
     *,
     k: int | Iterable[int] = (5, 10, 20),
@@ -68,7 +68,8 @@ def evaluate(
     user; every other metric is one value per user, with its formula in :mod:`bayesneg.evaluation.metrics`.
 
     Args:
-        scorer: A trained model, or anything else with ``n_users``, ``n_items`` and ``score_all``.
+        scorer: A trained model, anything else with ``n_users``, ``n_items`` and ``score_all``, or a pair of arrays
+            ``(U, V)``: vectors of users (n_users, d) and of items (n_items, d), scored by inner product.
         split: The split that the model was trained on.
         k: Length of the ranking, or several.
         part: ``"test"`` or ``"validation"``.
@@ -87,6 +88,7 @@ def evaluate(
         >>> sorted(evaluate(run.scorer, split, k=5, metrics=("ndcg", "recall")).mean)
         ['ndcg@5', 'recall@5']
     """
+    scorer = as_scorer(scorer)
     labels, seen = _parts(split, part)
     wanted = _validate_metrics(metrics)
     cutoffs = () if wanted == ("auc",) else _validate_cutoffs(k, labels.n_items)
@@ -120,7 +122,9 @@ def evaluate(
     )
 
 
-def recommend(scorer: Scorer, seen: Interactions, user_numbers: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+def recommend(
+    scorer: CatalogueScorer, seen: Interactions, user_numbers: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
     """The k best unseen items of each user.
 
     Args:
@@ -151,7 +155,7 @@ def users_at_a_time(n_items: int) -> int:
     return max(1, CACHED_BYTES // user_bytes, min(LEAST_USERS, MOST_BYTES // user_bytes))
 
 
-def _score_blocks(scorer: Scorer, users: np.ndarray, chunk: int | None) -> Iterator[tuple[slice, np.ndarray]]:
+def _score_blocks(scorer: CatalogueScorer, users: np.ndarray, chunk: int | None) -> Iterator[tuple[slice, np.ndarray]]:
     """Slices of ``users`` with their scores (B, n_items), a bounded number at a time."""
     if chunk is not None and chunk < 1:
         raise InputError(f"chunk must be at least 1, got {chunk}")
@@ -172,7 +176,7 @@ class Ranked(NamedTuple):
 
 
 def _rank(
-    scorer: Scorer,
+    scorer: CatalogueScorer,
     users: np.ndarray,
     labels: Interactions,
     seen: Interactions,
@@ -212,6 +216,8 @@ def _mean(values: np.ndarray) -> float:
 
 def _parts(split: Split, part: str) -> tuple[Interactions, Interactions]:
     """The part to evaluate on, and the items to exclude."""
+    if not isinstance(split, Split):
+        raise InputError(f"split must be a split, got {type(split).__name__}; bn.split(data) makes one")
     if part == "test":
         return split.test, split.seen
     if part != "validation":
@@ -246,7 +252,7 @@ def _validate_metrics(metrics: str | Iterable[str] | None) -> tuple[str, ...]:
     return tuple(metric for metric in METRICS if metric in asked)
 
 
-def _check_sizes(scorer: Scorer, data: Interactions) -> None:
+def _check_sizes(scorer: CatalogueScorer, data: Interactions) -> None:
     if (scorer.n_users, scorer.n_items) != (data.n_users, data.n_items):
         raise InputError(
             f"the model scores {scorer.n_users} users and {scorer.n_items} items, "

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,24 @@ from bayesneg.evaluation.statistics import mean_interval
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+V = TypeVar("V")
+
+
+class ByMetric(dict[str, V]):
+    """Metric → what was found; asking for another metric says which there are.
+
+    >>> ByMetric({"ndcg@5": 0.1})["ndcg@7"]
+    Traceback (most recent call last):
+    bayesneg.errors.InputError: 'ndcg@7' was not evaluated; this report has ndcg@5; evaluate(k=7) gives lists of 7
+    """
+
+    def __missing__(self, key: str) -> V:
+        name, _, length = str(key).partition("@")
+        known = {each.partition("@")[0] for each in self}
+        hint = f"; evaluate(k={length}) gives lists of {length}" if name in known and length.isdecimal() else ""
+        raise InputError(f"{key!r} was not evaluated; this report has {', '.join(self)}{hint}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,6 +52,10 @@ class EvaluationReport:
     values: Mapping[str, np.ndarray]
     user_ids: np.ndarray
     n_users_without_training: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", ByMetric(self.mean))
+        object.__setattr__(self, "values", ByMetric(self.values))
 
     @property
     def n_users(self) -> int:

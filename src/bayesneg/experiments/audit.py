@@ -23,6 +23,7 @@ from bayesneg.evaluation.picks import RELIABILITY, PickObserver
 from bayesneg.experiments.contenders import (
     Losses,
     Samplers,
+    check_order,
     contenders,
     named_losses,
     named_models,
@@ -138,7 +139,7 @@ def _bins(table: Mapping[str, Sequence[float]]) -> Iterator[dict[str, float]]:
 def audit(
     model: str | Model,
     split: Split | Mapping[str, Split],
-    samplers: Samplers,
+    samplers: Samplers = "rns,dns,bns",
     *,
     loss: Losses | None = None,
     seeds: int | Iterable[int] = 3,
@@ -154,8 +155,9 @@ def audit(
     Args:
         model: Such as ``MF()``, or text as on the command line.
         split: One split, or several by name, as :func:`hide` returns them.
-        samplers: A mapping label → sampler, a list of samplers, or text, as in :func:`bayesneg.compare`. A function of
-            a split that returns a sampler is called for each split (an oracle needs the labels of its split).
+        samplers: A mapping label → sampler, a list of samplers, or text, as in :func:`bayesneg.compare`; by default
+            RNS, DNS and BNS. A function of a split that returns a sampler is called for each split (an oracle needs the
+            labels of its split).
         loss: One loss, by default BPR, or several, as in :func:`bayesneg.compare`.
         seeds: How many (0, 1, …), or which.
         epochs: Passes over the training interactions.
@@ -175,6 +177,7 @@ def audit(
     >>> found.frame.select("sampler", "seed", "epoch").rows()
     [('RNS', 0, 1), ('BNS', 0, 1)]
     """
+    check_order("audit", model)
     _check_splits(split)
     made, losses = named_samplers(samplers), named_losses(loss)
     models = named_models(model)

@@ -17,6 +17,7 @@ from bayesneg.experiments.contenders import (
     Losses,
     Models,
     Samplers,
+    check_order,
     contenders,
     named_baselines,
     named_losses,
@@ -35,7 +36,7 @@ from bayesneg.training import fit
 def compare(
     model: Models,
     split: Split,
-    samplers: Samplers,
+    samplers: Samplers = "rns,dns,bns",
     *,
     loss: Losses | None = None,
     baselines: Baselines | None = None,
@@ -56,8 +57,8 @@ def compare(
             ``"mf,lightgcn:layers=2"``.
         split: The parts of the data, the same for every run.
         samplers: A mapping label → sampler, a list of samplers, whose settings label them, or text as on the command
-            line: ``"rns,bns:candidates=10"``. A function of the split that returns a sampler is accepted too.
-            The first is the one that reports compare the others with.
+            line: ``"rns,bns:candidates=10"``; by default RNS, DNS and BNS. A function of the split that returns
+            a sampler is accepted too. The first is the one that reports compare the others with.
         loss: One loss such as ``bn.losses.Softmax()``, by default BPR, or several: a list, a mapping label → loss, or
             text as on the command line, ``"bpr,softmax:temperature=0.1"``. With several, the label of a run says which
             loss it is: ``BNS + Softmax``.
@@ -82,6 +83,9 @@ def compare(
     >>> [(record.label, record.seed) for record in records]
     [('RNS', 0), ('BNS', 0), ('EASE', 0)]
     """
+    check_order("compare", model)
+    if not isinstance(split, Split):
+        raise InputError(f"split must be a split, got {type(split).__name__}; bn.split(data, validation=0.1) makes one")
     found = contenders(
         named_models(model), named_samplers(samplers), named_losses(loss), named_baselines(baselines or ()), split
     )

@@ -59,6 +59,15 @@ def contenders(
     return found | {label: Contender(baseline, None, None) for label, baseline in baselines.items()}
 
 
+def check_order(function: str, model: object) -> None:
+    """An error where the data of an experiment comes before its model."""
+    if isinstance(model, Split):
+        raise InputError(
+            f"model is a split; {function} takes model, split, samplers, in this order: "
+            f"bn.{function}(bn.MF(), split, 'rns,bns')"
+        )
+
+
 def joint_label(sampler: str, *, model: str = "", loss: str = "") -> str:
     """``LightGCN + BNS + Softmax``, of the parts that are given."""
     return " + ".join(part for part in (model, sampler, loss) if part)

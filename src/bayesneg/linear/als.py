@@ -6,6 +6,7 @@ Y. Hu, Y. Koren and C. Volinsky, "Collaborative Filtering for Implicit Feedback 
 
 from __future__ import annotations
 
+import warnings
 from importlib.util import find_spec
 
 import numpy as np
@@ -24,14 +25,17 @@ def als(
     from implicit.cpu.als import AlternatingLeastSquares
     from scipy.sparse import csr_matrix
 
-    model = AlternatingLeastSquares(
-        factors=dim,
-        regularization=regularization,
-        alpha=alpha,
-        iterations=iterations,
-        num_threads=1,
-        random_state=seed,
-    )
+    with warnings.catch_warnings():
+        # it asks for an environment variable; the time is the same with and without BLAS threads
+        warnings.filterwarnings("ignore", message=r".*BLAS.* is configured to use", category=RuntimeWarning)
+        model = AlternatingLeastSquares(
+            factors=dim,
+            regularization=regularization,
+            alpha=alpha,
+            iterations=iterations,
+            num_threads=1,
+            random_state=seed,
+        )
     model.fit(csr_matrix(interaction_matrix(train, np.float32)), show_progress=False)
     return FactorItems(np.asarray(model.user_factors), np.asarray(model.item_factors))
 

@@ -13,19 +13,20 @@ from bayesneg.report import tables
 from bayesneg.report.details import details, epoch_choice, loss_facts
 from bayesneg.report.finding import LabelPairs, false_negative_finding, quality_finding
 from bayesneg.report.glossary import glossary
-from bayesneg.report.groups import run_groups, studies
+from bayesneg.report.groups import as_records, run_groups, studies
 from bayesneg.report.names import base_of, counted, cutoff, joined, primary_key
 from bayesneg.report.notes import notes
 from bayesneg.report.pages import Headline, Section, render_page, write_page
 from bayesneg.report.summary import final_keys, summarise
 from bayesneg.runs.record import RunRecord, is_number
+from bayesneg.runs.run import Run
 
 LeadingSections = Mapping[str, Sequence[Section]]
 _LEADING = ("ndcg", "precision", "recall", "auc")
 
 
 def write_report(
-    records: Sequence[RunRecord],
+    records: Run | RunRecord | Sequence[Run | RunRecord],
     path: str | Path,
     *,
     title: str | None = None,
@@ -35,8 +36,8 @@ def write_report(
     """Write the HTML report of a comparison: one file that opens offline.
 
     Args:
-        records: The runs to compare, as :func:`bayesneg.compare` returns them; runs of several datasets are compared
-            dataset by dataset.
+        records: The runs to compare, as :func:`bayesneg.compare` or :func:`bayesneg.fit` returns them, one or several;
+            runs of several datasets are compared dataset by dataset.
         path: The file to write; folders on the way are created, an existing file is replaced in one step.
         title: The heading of the page; by default the samplers and the datasets.
         first: Dataset → sections that come before those made from its records.
@@ -51,7 +52,7 @@ def write_report(
         >>> runs = bn.compare(bn.MF(), bn.load("synthetic"), "rns,bns", seeds=3)  # doctest: +SKIP
         >>> bn.write_report(runs, "report.html")  # doctest: +SKIP
     """
-    return write_page(render(records, title=title, first=first, indistinguishable=indistinguishable), path)
+    return write_page(render(as_records(records), title=title, first=first, indistinguishable=indistinguishable), path)
 
 
 def render(

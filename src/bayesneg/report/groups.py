@@ -8,11 +8,26 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from bayesneg.errors import InputError
 from bayesneg.runs.record import RunRecord, is_number
+
+
+def as_records(given: Any) -> list[RunRecord]:
+    """The records of runs and records, one or several."""
+    from bayesneg.runs.run import Run  # imports numba, which the help of a command does without
+
+    several = [given] if isinstance(given, Run | RunRecord) else given
+    if not isinstance(several, Iterable) or isinstance(several, str):
+        raise InputError(f"records must be runs, as bn.fit and bn.compare return them, got {given!r:.60}")
+    found = [each.record if isinstance(each, Run) else each for each in several]
+    for each in found:
+        if not isinstance(each, RunRecord):
+            raise InputError(f"records: each must be a run or the record of one, got {each!r:.60}")
+    return found
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from bayesneg.errors import InputError
 SCHEMA: Final = 2  # of what is stored of a run; another one is not read
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunRecord:
     """One run: its settings, its data, and every measure of every epoch; no weights.
 
@@ -71,6 +71,12 @@ class RunRecord:
             raise InputError("label must name the sampler, got an empty text")
         if self.select not in ("last", "best"):
             raise InputError(f"select must be 'last' or 'best', got {self.select!r}")
+
+    def __repr__(self) -> str:
+        key = next((key for key in reversed(list(self.final)) if key.startswith("ndcg@")), None)
+        found = f", {key} {self.final[key]:.4f}" if key is not None and is_number(self.final[key]) else ""
+        epochs = "" if self.is_baseline else f", epoch {self.reported_epoch} of {len(self.epochs)}"
+        return f"RunRecord({self.label!r} on {self.dataset!r}, seed {self.seed}{epochs}{found})"
 
     @property
     def is_baseline(self) -> bool:

@@ -21,7 +21,7 @@ from bayesneg.runs.record import RunRecord
 CUTOFFS = (5, 10, 20)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Run:
     """A finished run, as :func:`bayesneg.fit` returns it and :func:`bayesneg.load_run` reads it.
 
@@ -41,6 +41,9 @@ class Run:
     split: Split
     record: RunRecord
 
+    def __repr__(self) -> str:
+        return repr(self.record).replace("RunRecord", "Run", 1)
+
     def evaluate(self, *, k: int | Iterable[int] | None = None, part: str = "test") -> EvaluationReport:
         """Evaluate over the full catalogue.
 
@@ -53,35 +56,46 @@ class Run:
         """
         return ranking.evaluate(self.scorer, self.split, k=cutoffs(self.scorer) if k is None else k, part=part)
 
-    def recommend(self, user: Any, *, k: int = 10) -> list[tuple[Any, float]]:
-        """The highest-scored items that the user has not interacted with.
+    def recommend(self, user: Any, *, k: int = 10, include_held_out: bool = False) -> list[tuple[Any, float]]:
+        """The highest-scored items that the user has not interacted with, as far as the run's data knows.
 
         Args:
             user: The raw identifier of a user.
             k: How many items.
+            include_held_out: Also recommend items of the user's validation and test part, which were held out of
+                training; unless given, every interaction of the split is excluded.
 
         Returns:
             Pairs of raw item identifier and score, best first; fewer than ``k`` where the catalogue has no more.
         """
         number = self.split.train.user_number(user)
-        items, scores = ranking.recommend(self.scorer, self.split.seen, np.array([number]), k)
+        excluded = self.split.train if include_held_out else self.split.known
+        items, scores = ranking.recommend(self.scorer, excluded, np.array([number]), k)
         ids = self.split.train.item_ids
         return [(_plain(ids[item]), float(score)) for item, score in zip(items[0], scores[0], strict=True) if item >= 0]
 
-    def save(self, path: str | Path) -> Path:
-        """Write the run to a new folder, for :func:`bayesneg.load_run`.
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the run to a folder, for :func:`bayesneg.load_run`.
 
         Args:
-            path: A folder that does not exist or is empty.
+            path: A folder that does not exist or is empty, or with ``overwrite`` one that holds a run.
+            overwrite: Replace the run in the folder; a folder that holds something else is never written to.
 
         Returns:
             The folder.
         """
-        target = files.new_folder(Path(path))
+        target, report = Path(path), self.evaluate()
+        if files.holds_run(target):
+            if not overwrite:
+                raise InputError(
+                    f"{target} already holds a run; choose another folder, or overwrite=True to replace it"
+                )
+            files.remove(target)
+        files.new_folder(target)
         files.write_head(target, self.record)
         files.write_split(target, self.split)
         files.write_lines(target / files.EPOCHS, self.record.epochs)
-        self.save_result(target, self.evaluate())
+        self.save_result(target, report)
         return target
 
     def save_result(self, target: Path, report: EvaluationReport) -> None:

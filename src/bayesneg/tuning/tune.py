@@ -20,6 +20,7 @@ from bayesneg.experiments.contenders import (
     Contender,
     Losses,
     by_label,
+    check_order,
     named_baselines,
     named_models,
 )
@@ -98,6 +99,7 @@ def tune(
         InputError: An argument is wrong, or ``out`` holds another search.
     """
     require_optuna()
+    check_order("tune", model)
     if not isinstance(split, Split):
         raise InputError(f"split must be a split, got {type(split).__name__}; bn.split(data, validation=0.1) makes one")
     counts = {"trials": trials, "seeds": seeds, "epochs": epochs, "evaluate_every": evaluate_every}

@@ -13,7 +13,13 @@ SEPARATORS = ("::", "\t", ",", ";", "|", " ")  # tried in this order
 QUOTED = (",", ";")  # elsewhere a quotation mark is a character like any other
 SAMPLE_BYTES = 1 << 16
 LONG_SAMPLE_BYTES = 1 << 24
-COMPRESSED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2"}
+COMPRESSED = {
+    b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "zip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\x00": "xz",
+}
 
 
 @dataclass(frozen=True)
@@ -42,11 +48,11 @@ def sample_lines(path: Path) -> tuple[list[str], list[int]]:
     A file that holds nothing to read is an error.
     """
     start = _start(path)
-    if b"\x00" in start:
-        raise DataError(f"{path} line 1: the file is not UTF-8 text (it may be UTF-16); save it as UTF-8")
     for magic, kind in COMPRESSED.items():
         if start.startswith(magic):
-            raise DataError(f"{path}: this file is compressed ({kind}); unpack it first")
+            raise DataError(f"{path}: this file is compressed ({kind}); unpack it first, or save the table as Parquet")
+    if b"\x00" in start:
+        raise DataError(f"{path} line 1: the file is not UTF-8 text (it may be UTF-16); save it as UTF-8")
     lines = start.decode("utf-8-sig", errors="replace").replace("\r\n", "\n").split("\n")
     if len(start) < path.stat().st_size and len(lines) > 1:
         lines.pop()  # cut off in the middle

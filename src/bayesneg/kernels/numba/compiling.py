@@ -7,8 +7,9 @@ its factors to a function takes longer than an inner product.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit
-from numba.core import cgutils, types
+from numba.core import cgutils, event, types
 from numba.extending import intrinsic
 
 PACKAGE = Path(__file__).parents[2]
@@ -47,6 +48,26 @@ def entry_point(function: Callable[..., Any]) -> Any:
     """
     function.__qualname__ += f"_{DIGEST}"
     return njit(nogil=True, error_model="numpy", cache=True)(function)
+
+
+class _OnceCompiling(event.Listener):
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self.tell, self.told = tell, False
+
+    def on_start(self, event: event.Event) -> None:
+        if not self.told:
+            self.told = True
+            self.tell()
+
+    def on_end(self, event: event.Event) -> None:
+        pass
+
+
+@contextmanager
+def telling(tell: Callable[[], None]) -> Iterator[None]:
+    """Call ``tell`` when something is first compiled; what is found on disk is not compiled."""
+    with event.install_listener("numba:compile", _OnceCompiling(tell)):
+        yield
 
 
 def _lent(typing_context: Any, value: Any) -> Any:

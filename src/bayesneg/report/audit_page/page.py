@@ -23,7 +23,7 @@ from bayesneg.report.audit_page.rows import (
     short_names,
 )
 from bayesneg.report.details import loss_facts
-from bayesneg.report.groups import RunGroup, unsaid_losses
+from bayesneg.report.groups import RunGroup, as_records, unsaid_losses
 from bayesneg.report.names import NOTHING, UNIFORM, counted, joined
 from bayesneg.report.notes import notes
 from bayesneg.report.pages import Headline, Section, Table, TableCell, render_page, write_page
@@ -44,7 +44,7 @@ def write_audit(records: Sequence[RunRecord], path: str | Path, *, title: str | 
     Returns:
         The path of the file.
     """
-    return write_page(render(records, title=title), path)
+    return write_page(render(as_records(records), title=title), path)
 
 
 def render(records: Sequence[RunRecord], *, title: str | None = None) -> str:
