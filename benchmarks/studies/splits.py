@@ -1,7 +1,8 @@
 """The splits of a study: more views and datasets than those of the paper.
 
 The view ``blind`` is for tuning: the training part without a random tenth, which is evaluated; the test labels are not
-in it. ``blind2`` to ``blind10`` hold out another random tenth each. ``ml-100k@50`` is the same split with a random half
+in it. ``blind2`` to ``blind10`` hold out another random tenth each. ``fifth`` holds out a random fifth of each user's
+training items, as the test parts of Gowalla and Yelp2018 were. ``ml-100k@50`` is the same split with a random half
 of its training part. ``ml-100k#1`` to ``ml-100k#5`` are the folds of a five-fold cross-validation over all pairs,
 ``ml-100k#6`` to ``ml-100k#10`` those of another one, and so on.
 """
@@ -23,6 +24,7 @@ from bayesneg.experiments.datasets import VALIDATION_SHARE, Source, blind
 from bayesneg.seeding import stream
 
 FOLDS: Final = 5  # of a cross-validation
+FIFTH: Final = "fifth"
 TENTHS: Final[Mapping[str, int]] = {f"blind{number}" if number > 1 else "blind": number - 1 for number in range(1, 11)}
 
 
@@ -33,6 +35,8 @@ class StudySource(Source):
     def make(self, dataset: str, view: str) -> Split:
         if view in TENTHS:
             return blind(carve_validation(self.split(dataset, "last"), VALIDATION_SHARE, seed=TENTHS[view]))
+        if view == FIFTH:
+            return blind(carve_validation(self.split(dataset, "last"), 0.2, by="user"))
         other = re.fullmatch(r"(.+)([@#])(\d{1,3})", dataset)
         if view == "last" and other is not None and not Path(dataset).exists():
             whole, number = self.split(other[1], "last"), int(other[3])

@@ -8,7 +8,7 @@ import sweeps
 
 from bayesneg.experiments.datasets import blind
 from bayesneg.reproduction.sweeps.cells import Cell, run_cell
-from benchmarks.studies.splits import TENTHS, StudySource
+from benchmarks.studies.splits import FIFTH, TENTHS, StudySource
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,14 @@ def test_each_blind_split_holds_out_another_part_of_the_same_training_pairs(sour
     for one in own:
         assert pairs(one.train) | pairs(one.test) == pairs(source.split(dataset, "last").train)
     assert len({frozenset(pairs(one.test)) for one in own}) == len(TENTHS) == 10
+
+
+def test_a_fifth_is_held_out_of_each_users_training_items(source):
+    source, dataset = source
+    whole, part = source.split(dataset, "last"), source.split(dataset, FIFTH)
+    assert pairs(part.train) | pairs(part.test) == pairs(whole.train)
+    assert part.validation is None
+    np.testing.assert_array_equal(part.test.counts, np.rint(0.2 * whole.train.counts))
 
 
 def test_less_data_is_part_of_the_training_pairs_and_is_judged_on_the_same_test_part(source):

@@ -192,7 +192,7 @@ def _failures(measured: Sequence[Combination], n_all: int) -> list[str]:
 
 
 def on_validation(found: Sequence[Dataset], sixteen: Sequence[Combination]) -> list[str]:
-    """The same comparison on the validation tenth, where the test part is not measured yet."""
+    """The same comparison on the validation part, where the test part is not measured yet."""
     rows = []
     for one in sixteen:
         search = one.records.searches.get(one.without)

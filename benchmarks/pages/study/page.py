@@ -38,7 +38,7 @@ def page(found: Sequence[Dataset], sixteen: Sequence[Combination], tests: Tests,
     return joined(
         "# What knowing the false negatives is worth",
         f"MF and LightGCN on four datasets, trained with {len(CONTENDERS)} pairs of loss and sampler under one budget, with posterior weights of "
-        "the negatives and without. Everything is chosen on a validation tenth. [study-plan.md](study-plan.md) was "
+        "the negatives and without. Everything is chosen on a validation part. [study-plan.md](study-plan.md) was "
         "registered before the runs, its ranges after probes that looked at the test parts of Gowalla and Yelp2018; "
         "what was changed since is listed below. Contenders are named as there; ours are **bold**.",
         *findings(found, sixteen, tests),

@@ -43,7 +43,7 @@ class Best(NamedTuple):
 
 @dataclass(frozen=True)
 class Search:
-    """The trainings of a contender on the validation tenth."""
+    """The trainings of a contender on the validation part."""
 
     name: str
     trials: Sequence[Trial]  # that the plan asks for, as far as the finished ones tell

@@ -43,7 +43,7 @@ def search(found: Sequence[Dataset]) -> list[str]:
     if not parts:
         return ["No search has begun."]
     return [
-        "The best setting and epoch of each contender on the validation tenth, one seed. *Settings* are the trainings "
+        "The best setting and epoch of each contender on the validation part, one seed. *Settings* are the trainings "
         "finished, of those that the plan asks for so far; a search that ended at an edge was widened. *Gradient* is "
         "the share of Σ|∂L/∂s| over the negatives that falls on held-out positives, at that epoch. Every training: "
         "[tables/study-search.csv](tables/study-search.csv).",
@@ -72,7 +72,7 @@ def _searched(one: Search, records: Records) -> list[str]:
 
 
 def search_rows(found: Sequence[Dataset]) -> list[dict[str, Any]]:
-    """Every training on the validation tenth."""
+    """Every training on the validation part."""
     return [_search_row(run) for records in _all(found) for run in records.runs.values() if _is_search(run)]
 
 
@@ -96,7 +96,7 @@ def _search_row(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_search(run: Mapping[str, Any]) -> bool:
-    return bool(run["trial"]["view"] == BLIND)
+    return bool(run["trial"]["view"] == BLIND[run["trial"]["dataset"]])
 
 
 # ------------------------------------------------------------------------------------------------------- final runs
@@ -192,7 +192,7 @@ def baselines(found: Sequence[Dataset]) -> list[str]:
     if not rows:
         return ["No baseline has been run."]
     return [
-        "Chosen on the same tenth, and widened in the same way. The last column names what still lies at an edge. "
+        "Chosen on the same part, and widened in the same way. The last column names what still lies at an edge. "
         "Seconds are those of one fit on validation.",
         table(head, rows, text_columns=3),
     ]

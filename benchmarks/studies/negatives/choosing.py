@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.studies.negatives.plan import BLIND, WIDENED, Trial, beyond
+from benchmarks.studies.negatives.plan import TEST, WIDENED, Trial, beyond
 from benchmarks.studies.negatives.store import Finished
 
 
@@ -24,7 +24,7 @@ def best_of(finished: Finished, trials: Sequence[Trial]) -> tuple[Trial, int, fl
             f"{len(missing)} of {len(trials)} trainings of {missing[0].stage} {missing[0].dataset} {missing[0].model} "
             f"{missing[0].contender} are missing; run that stage first"
         )
-    assert all(trial.view == BLIND for trial in trials)
+    assert all(trial.view != TEST for trial in trials)
     judged = [(trial, *best_epoch(finished[trial.key])) for trial in trials]
     trial, value, epoch = max(judged, key=lambda one: one[1])
     return trial, epoch, value

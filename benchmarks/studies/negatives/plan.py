@@ -1,7 +1,7 @@
 """What the study runs, stage by stage, as docs/study-plan.md registers it before any run.
 
-``pilot`` finds, for plain softmax on the validation tenth, what all contenders of a model then share; ``search`` tries
-six settings of every contender on the same tenth; ``final`` trains the best of each on the whole training part.
+``pilot`` finds, for plain softmax on the validation part, what all contenders of a model then share; ``search`` tries
+six settings of every contender on the same part; ``final`` trains the best of each on the whole training part.
 """
 
 from __future__ import annotations
@@ -13,11 +13,17 @@ from itertools import product
 from typing import Any, Final, NamedTuple
 
 from benchmarks.studies.negatives.contenders import CONTENDERS, Setting
+from benchmarks.studies.splits import FIFTH
 
 DATASETS: Final = ("gowalla", "yelp2018", "ml-1m", "ml-100k")
 MODELS: Final = ("mf", "lightgcn")
 BASELINE: Final = "baseline"  # in place of a model
-BLIND: Final = "blind"
+BLIND: Final[Mapping[str, str]] = {  # the validation part is held out as the test part was: per user, or of all pairs
+    "gowalla": FIFTH,
+    "yelp2018": FIFTH,
+    "ml-1m": "blind",
+    "ml-100k": "blind",
+}
 TEST: Final = "last"
 EVERY: Final = 10  # epochs between two evaluations
 SEARCHED: Final = 6  # settings of every contender
@@ -61,7 +67,7 @@ class Trial(NamedTuple):
     contender: str
     setting: Setting
     epochs: int
-    view: str = BLIND
+    view: str
     seed: int = 0
 
     @property
@@ -89,7 +95,15 @@ def pilot(dataset: str, model: str) -> list[Trial]:
             for rate, layers, ranking in product((0.002, 0.005), (1, 2, 3), ("same", "inner"))
         )
     return [
-        Trial("pilot", dataset, model, "bsl", setting({"batch_size": scale.batch_size, **one}, loss), scale.epochs)
+        Trial(
+            "pilot",
+            dataset,
+            model,
+            "bsl",
+            setting({"batch_size": scale.batch_size, **one}, loss),
+            scale.epochs,
+            BLIND[dataset],
+        )
         for one in tried
     ]
 
@@ -102,7 +116,7 @@ def search(dataset: str, model: str, shared: Mapping[str, Any], names: Sequence[
     scale = SCALES[dataset, model]
     base = {"batch_size": scale.batch_size, **shared}
     return [
-        Trial("search", dataset, model, name, one, scale.epochs)
+        Trial("search", dataset, model, name, one, scale.epochs, BLIND[dataset])
         for name in names
         for one in settings_of(name, model, scale, base)
     ]
@@ -199,7 +213,11 @@ def baselines(dataset: str, names: Iterable[str]) -> list[Trial]:
         "rp3beta": [{"alpha": alpha, "beta": beta} for alpha, beta in product((0.6, 0.8, 1.0), (0.2, 0.5))],
         "gfcf": [{"alpha": alpha, "rank": rank} for alpha, rank in product((0.1, 0.3, 1.0), (128, 256))],
     }  # fmt: skip
-    return [Trial("search", dataset, BASELINE, name, setting(one), 1) for name in names for one in settings[name]]
+    return [
+        Trial("search", dataset, BASELINE, name, setting(one), 1, BLIND[dataset])
+        for name in names
+        for one in settings[name]
+    ]
 
 
 # ------------------------------------------------------------------------------------------------------------ final

@@ -50,7 +50,7 @@ def trained(trial: Trial, out: Path, arrays: Path | None) -> float:
     began = time.perf_counter()
     run = bn.fit(
         model, split, sampler, loss=loss, epochs=trial.epochs, seed=trial.seed, select="last",
-        evaluate_every=plan.EVERY if trial.view == plan.BLIND else trial.epochs, progress=False,
+        evaluate_every=plan.EVERY if trial.view != plan.TEST else trial.epochs, progress=False,
     )  # fmt: skip
     found: dict[str, Any] = {
         "trial": {**trial._asdict(), "setting": trial.setting._asdict()},
