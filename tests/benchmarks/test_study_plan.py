@@ -11,6 +11,7 @@ import bayesneg as bn
 from benchmarks.studies.negatives import choosing, plan
 from benchmarks.studies.negatives.contenders import BASELINES, CONTENDERS, Given, parts_of
 from benchmarks.studies.negatives.priors import StoredPrior, store_prior
+from benchmarks.studies.negatives.training import prior_named
 
 PLAN = Path(__file__).parents[2] / "docs" / "study-plan.md"
 PAIRS = [(dataset, model) for dataset in plan.DATASETS for model in plan.MODELS]
@@ -90,3 +91,18 @@ def test_a_stored_prior_is_the_one_that_was_fitted(tmp_path):
     stored, form = StoredPrior(tmp_path / "prior.npz"), learned.fit(train).form()
     users, items = np.arange(60), np.arange(80)
     np.testing.assert_allclose(stored.probability(users[:, None], items[None, :]), form.of(users, items), rtol=1e-6)
+
+
+def test_priors_are_compared_at_the_setting_without_weights():
+    (without, *_) = plan.search("gowalla", "mf", {"learning_rate": 0.005}, ["bsl"])
+    trials = plan.priors(without)
+    assert trials[0].key == without._replace(contender="posterior").key  # EASE, as in the search
+    assert {trial.setting.loss["temperature"] for trial in trials} == {without.setting.loss["temperature"]}
+    assert [prior_named(trial) for trial in trials] == ["ease", None, *plan.PRIORS[1:]]
+    assert len({trial.key for trial in trials}) == len(trials)
+
+
+def test_only_finished_searches_have_final_runs():
+    trials = plan.search("gowalla", "mf", {"learning_rate": 0.005}, ["bsl", "softmax"])
+    finished = {trial.key: run_of({10: 0.1}) for trial in trials[:-1]}
+    assert {trial.contender for trial in choosing.complete(finished, trials)} == {"bsl"}

@@ -12,7 +12,7 @@ import bayesneg as bn
 torch = pytest.importorskip("torch")
 
 import bayesneg.torch as bnt  # noqa: E402
-from bayesneg.models.torch.negatives import rows_on  # noqa: E402
+from bayesneg.models.torch.device import rows_on  # noqa: E402
 from bayesneg.models.torch.summaries import TorchSummaries  # noqa: E402
 from tests.torch_loops.test_sampler import DEVICES, TRAIN  # noqa: E402
 

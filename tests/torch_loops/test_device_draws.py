@@ -13,7 +13,8 @@ import bayesneg.torch as bnt  # noqa: E402
 from bayesneg.kernels.reference import plans  # noqa: E402
 from bayesneg.kernels.reference.draws import first_of_its_user  # noqa: E402
 from bayesneg.kernels.torch import draws  # noqa: E402
-from bayesneg.models.torch.negatives import held_out_pairs, rows_on  # noqa: E402
+from bayesneg.models.torch.device import rows_on  # noqa: E402
+from bayesneg.models.torch.negatives import held_out_pairs  # noqa: E402
 from bayesneg.torch import sampler as sampler_module  # noqa: E402
 from tests.torch_loops.test_sampler import SAMPLERS, TRAIN, loop  # noqa: E402
 

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 
 import bayesneg.torch as bnt  # noqa: E402
 from bayesneg.kernels.torch.draws import RowKeys, WeightedKeys, uniform_candidates  # noqa: E402
-from bayesneg.models.torch.negatives import rows_on  # noqa: E402
+from bayesneg.models.torch.device import rows_on  # noqa: E402
 
 SPLIT = bn.split(bn.synthetic(80, 60, seed=0), test=0.2, seed=0)
 TRAIN = SPLIT.train

@@ -93,7 +93,7 @@ def panels(dataset: Dataset) -> list[Panel]:
 def _tested(records: Records) -> list[Mark]:
     return [
         Mark(name, runs.value.mean, runs.share, runs.seconds, runs.runs[0]["machine"]["device"])
-        for name, runs in records.finals.items()
+        for name, runs in (records.finals | records.oracles).items()
     ]
 
 
@@ -121,7 +121,7 @@ def figures(found: Sequence[Dataset]) -> list[str]:
     missing = [dataset.title for dataset in found if not panels(dataset)]
     return [
         "## Quality, false negatives and time",
-        f"Each contender at its own best setting. Left: the share of the loss's gradient on held-out positives; right: "
+        f"Each contender at its own best setting, an oracle at that of the contender without weights. Left: the share of the loss's gradient on held-out positives; right: "
         f"seconds of training, without the fit of a learned prior. Colours: {', '.join(text for _, text in KINDS.values())}. "
         "Baselines are lines on the left; they have no negatives. A mark on the upper edge lies above it, its value stands beside "
         "its name. Hollow: the search is unfinished."

@@ -12,7 +12,7 @@ from benchmarks.pages.study.comparisons import DRAWS, LEFT, Combination, Compari
 from benchmarks.pages.study.records import Dataset, Records, named, pairs
 from benchmarks.pages.text import folded, signed, table
 from benchmarks.studies.negatives.contenders import BASELINES
-from benchmarks.studies.negatives.plan import EQUAL, MODELS, SEEDS
+from benchmarks.studies.negatives.plan import MODELS, SEEDS
 
 GOALS: Final = {  # NDCG@20 on the test part, from docs/study-plan.md
     ("gowalla", "mf"): 0.157,
@@ -70,7 +70,7 @@ def missing(records: Records) -> str:
     if n_searched < n_names:
         begun = f", {n_begun - n_searched} begun" if n_begun > n_searched else ""
         texts.append(f"search ({n_searched} of {n_names} done{begun})")
-    equal = [name for name in EQUAL if name in records.names]
+    equal = records.weighted_names
     n_equal = sum(records.final(name, equal=True) is not None for name in equal)
     if len(records.finals) < n_names:
         texts.append(f"final runs ({len(records.finals)} of {n_names} done)")
@@ -259,8 +259,9 @@ def _best(records: Records) -> list[str]:
     """The best contender so far, and its value on validation."""
     if records.best is None or records.best.best is None:
         return ["–", "–"]
-    done = sum(one.is_complete for one in records.contestants)
-    so_far = "" if done == len(records.contestants) else f", so far ({done} of {len(records.contestants)} searched)"
+    searches = records.searches.values()
+    done = sum(one.is_complete for one in searches)
+    so_far = "" if done == len(searches) else f", so far ({done} of {len(searches)} searched)"
     return [f"{named(records.best.name)}{so_far}", f"{records.best.best.value:.4f}"]
 
 

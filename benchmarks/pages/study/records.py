@@ -129,7 +129,13 @@ class Records:
 
     @property
     def names(self) -> list[str]:
-        return list(BASELINES if self.model == plan.BASELINE else CONTENDERS)
+        """Of what is searched: all but the oracles."""
+        return list(BASELINES if self.model == plan.BASELINE else plan.SEARCHING)
+
+    @property
+    def weighted_names(self) -> list[str]:
+        """Of what is run at the setting of the contender without weights."""
+        return [] if self.model == plan.BASELINE else list(plan.EQUAL)
 
     @property
     def pilot(self) -> list[Trial]:
@@ -162,14 +168,9 @@ class Records:
 
     @property
     def best(self) -> Search | None:
-        """The contender that is best on validation, as far as they are searched; an oracle is none."""
-        begun = [(one.best.value, one) for one in self.contestants if one.best]
+        """The contender that is best on validation, as far as they are searched."""
+        begun = [(one.best.value, one) for one in self.searches.values() if one.best]
         return max(begun, key=lambda pair: pair[0])[1] if begun else None
-
-    @property
-    def contestants(self) -> list[Search]:
-        """All searches but those of oracles."""
-        return [one for name, one in self.searches.items() if not is_oracle(name)]
 
     def validated_at(self, trial: Trial, epoch: int) -> float | None:
         """NDCG@20 of a training of the search at an epoch, on validation; None if it was not run."""
@@ -203,9 +204,15 @@ class Records:
         return {name: runs for name, runs in found.items() if runs is not None}
 
     @property
+    def oracles(self) -> dict[str, FinalRuns]:
+        """The oracles whose final runs are there, each at the setting of the contender without weights."""
+        found = {name: self.final(name, equal=True) for name in self.weighted_names if is_oracle(name)}
+        return {name: runs for name, runs in found.items() if runs is not None}
+
+    @property
     def unasked(self) -> list[Mapping[str, Any]]:
         """Runs on test labels that the search, as it stands, does not ask for."""
-        equal = [trial for name in plan.EQUAL if name in self.names for trial in self.wanted(name, equal=True)]
+        equal = [trial for name in self.weighted_names for trial in self.wanted(name, equal=True)]
         asked = {trial.key for trial in (*equal, *(one for name in self.names for one in self.wanted(name)))}
         return [
             run for key, run in self.runs.items() if run["trial"]["view"] == plan.TEST and key not in asked

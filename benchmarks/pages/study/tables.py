@@ -207,7 +207,7 @@ def below(found: Sequence[Dataset]) -> list[str]:
     for dataset, records in pairs(found):
         reference = records.searches.get(REFERENCE)
         for name, one in records.searches.items():
-            if name == REFERENCE or is_oracle(name):
+            if name == REFERENCE:
                 continue
             found_gap = against(dataset, records, name, REFERENCE)
             if found_gap.is_measured:

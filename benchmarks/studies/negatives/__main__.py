@@ -2,6 +2,7 @@
 
     BAYESNEG_DATA=… python -m benchmarks.studies.negatives pilot gowalla mf [--jobs 4] [--seconds 500]
     BAYESNEG_DATA=… python -m benchmarks.studies.negatives search gowalla mf [--only posterior,oracle]
+    BAYESNEG_DATA=… python -m benchmarks.studies.negatives priors gowalla mf     # other priors of the posterior
     BAYESNEG_DATA=… python -m benchmarks.studies.negatives final gowalla mf
     python -m benchmarks.studies.negatives pilot gowalla mf --arrays data.npz    # packed by --pack data.npz
     python -m benchmarks.studies.negatives collect                               # into benchmarks/results/study/
@@ -19,20 +20,21 @@ import sys
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
+from typing import Any
 
 import bayesneg as bn
 from benchmarks.studies.negatives import choosing, plan, store
-from benchmarks.studies.negatives.contenders import BASELINES, CONTENDERS, NEED_PRIOR
+from benchmarks.studies.negatives.contenders import BASELINES, CONTENDERS
 from benchmarks.studies.negatives.plan import Trial
 from benchmarks.studies.negatives.priors import store_prior
-from benchmarks.studies.negatives.training import prior_path, source_of, trained
+from benchmarks.studies.negatives.training import prior_named, prior_path, source_of, trained
 from benchmarks.studies.packing import pack
 from benchmarks.studies.splits import StudySource
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("stage", choices=("pilot", "search", "final", "collect"))
+    parser.add_argument("stage", choices=("pilot", "search", "priors", "final", "collect"))
     parser.add_argument("datasets", nargs="?", default=",".join(plan.DATASETS), help=f"of {', '.join(plan.DATASETS)}")
     parser.add_argument(
         "models", nargs="?", default=",".join(plan.MODELS), help=f"of {', '.join(plan.MODELS)}, or {plan.BASELINE}"
@@ -63,8 +65,9 @@ def main() -> None:
     known = {key for dataset in datasets for model in models for key in store.finished(f"{dataset}-{model}", given.out)}
     todo = [trial for trial in trials if trial.key not in known]
     print(f"{len(trials)} trainings, {len(trials) - len(todo)} finished", file=sys.stderr)
-    for dataset, view in dict.fromkeys((one.dataset, one.view) for one in todo if one.contender in NEED_PRIOR):
-        fit_prior(dataset, view, given)
+    for dataset, view, learned in dict.fromkeys((one.dataset, one.view, prior_named(one)) for one in todo):
+        if learned is not None:
+            fit_prior(dataset, view, learned, given)
     failed = run_all(todo, given, started)
     raise SystemExit(1 if failed else 0)
 
@@ -78,27 +81,30 @@ def trials_of(stage: str, dataset: str, model: str, names: list[str], out: Path)
         return plan.pilot(dataset, model)
     else:
         shared = choosing.of_pilot(finished, plan.pilot(dataset, model))
-        searched = plan.search(dataset, model, shared, [name for name in names if name in CONTENDERS])
+        searched = plan.search(dataset, model, shared, [name for name in names if name in plan.SEARCHING])
     searched = choosing.widened(finished, searched)
     if stage == "search":
         return searched
-    best = choosing.of_search(finished, searched)
+    complete = choosing.complete(finished, searched)
+    best = choosing.of_search(finished, complete)
+    if stage == "priors":
+        return plan.priors(best["bsl"][0]) if "bsl" in best else []
     pairs = list(best.values())
     for name, without in plan.EQUAL.items():
-        if name in best and without in best:
+        if name in names and without in best:
             chosen, epoch = best[without]
             pairs.append((chosen._replace(contender=name), epoch))
     trials = [trial for chosen, epoch in pairs for trial in plan.final(chosen, epoch)]
     return list({trial.key: trial for trial in trials}.values())
 
 
-def fit_prior(dataset: str, view: str, given: argparse.Namespace) -> None:
-    path = prior_path(dataset, view, given.out)
+def fit_prior(dataset: str, view: str, item_model: Any, given: argparse.Namespace) -> None:
+    path = prior_path(dataset, view, item_model, given.out)
     if not path.exists():
         started = time.monotonic()
-        prior = bn.priors.Learned(item_model="ease", solver=given.solver)
+        prior = bn.priors.Learned(item_model=item_model, solver=given.solver)
         store_prior(prior, source_of(given.arrays).split(dataset, view).train, path)
-        print(f"prior of {dataset} {view} in {time.monotonic() - started:.0f} s", file=sys.stderr)
+        print(f"prior of {dataset} {view} by {item_model} in {time.monotonic() - started:.0f} s", file=sys.stderr)
 
 
 def run_all(todo: list[Trial], given: argparse.Namespace, started: float) -> int:

@@ -52,6 +52,12 @@ def widened(finished: Finished, trials: Sequence[Trial]) -> list[Trial]:
     return found
 
 
+def complete(finished: Finished, trials: Sequence[Trial]) -> list[Trial]:
+    """The trials of those contenders whose search is finished."""
+    missing = {trial.contender for trial in trials if trial.key not in finished}
+    return [trial for trial in trials if trial.contender not in missing]
+
+
 def of_search(finished: Finished, trials: Sequence[Trial]) -> dict[str, tuple[Trial, int]]:
     """The best setting and epoch of each contender."""
     names = dict.fromkeys(trial.contender for trial in trials)

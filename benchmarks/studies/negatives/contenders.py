@@ -89,6 +89,7 @@ CONTENDERS: Final[Mapping[str, Contender]] = {
 
 
 NEED_PRIOR: Final = ("bns", "posterior", "risk", "in-batch posterior")  # a learned one
+PRIOR: Final = "ease"  # the item model of the learned prior, unless a setting of the sampler names another
 BASELINES: Final[Mapping[str, Callable[..., Any]]] = {
     "ease": bn.baselines.EASE,
     "als": bn.baselines.ALS,

@@ -37,6 +37,10 @@ EQUAL: Final[Mapping[str, str]] = {  # weights → the contender without them, a
 }
 
 
+SEARCHING: Final = tuple(name for name, one in CONTENDERS.items() if not one.is_oracle)
+PRIORS: Final = ("popularity", "neighbours", "rp3beta", "gfcf", "als")  # tried beside EASE
+
+
 class Scale(NamedTuple):
     """What belongs to a dataset."""
 
@@ -218,6 +222,13 @@ def baselines(dataset: str, names: Iterable[str]) -> list[Trial]:
         for name in names
         for one in settings[name]
     ]
+
+
+def priors(without: Trial) -> list[Trial]:
+    """The posterior with each prior, EASE first, at the setting that is best without weights."""
+    weighed = without._replace(stage="priors", contender="posterior")
+    others = [weighed._replace(setting=weighed.setting._replace(sampler={"prior": name})) for name in PRIORS]
+    return [weighed, *others]
 
 
 # ------------------------------------------------------------------------------------------------------------ final

@@ -12,7 +12,7 @@ import bayesneg as bn
 from bayesneg.runs.record import jsonable
 from benchmarks import machine
 from benchmarks.studies.negatives import plan
-from benchmarks.studies.negatives.contenders import NEED_PRIOR, Given, parts_of
+from benchmarks.studies.negatives.contenders import NEED_PRIOR, PRIOR, Given, parts_of
 from benchmarks.studies.negatives.plan import Trial
 from benchmarks.studies.negatives.priors import StoredPrior
 from benchmarks.studies.packing import PackedSource
@@ -25,8 +25,14 @@ def path_of(trial: Trial, out: Path) -> Path:
     return out / f"{trial.dataset}-{trial.model}" / f"{trial.key}.json"
 
 
-def prior_path(dataset: str, view: str, out: Path) -> Path:
-    return out / "priors" / f"{dataset}-{view}.npz"
+def prior_path(dataset: str, view: str, item_model: str, out: Path) -> Path:
+    return out / "priors" / f"{dataset}-{view}-{item_model}.npz"
+
+
+def prior_named(trial: Trial) -> str | None:
+    """The item model of the learned prior that a training needs; None if it needs none."""
+    name = trial.setting.sampler.get("prior", PRIOR)
+    return name if trial.contender in NEED_PRIOR and name != "popularity" else None
 
 
 @cache
@@ -42,11 +48,12 @@ def prior_of(path: Path) -> StoredPrior:
 def trained(trial: Trial, out: Path, arrays: Path | None) -> float:
     """Train once and write the run; returns its last NDCG@20."""
     split = source_of(arrays).split(trial.dataset, trial.view)
-    learned = trial.contender in NEED_PRIOR
-    prior = prior_of(prior_path(trial.dataset, trial.view, out)) if learned else bn.priors.Popularity()
+    learned = prior_named(trial)
+    prior = prior_of(prior_path(trial.dataset, trial.view, learned, out)) if learned else bn.priors.Popularity()
     scale = plan.SCALES.get((trial.dataset, trial.model))
     given = Given(split, prior, 0 if scale is None else scale.pool)
-    model, sampler, loss = parts_of(trial.contender, trial.model, trial.setting, given)
+    others = {key: value for key, value in trial.setting.sampler.items() if key != "prior"}
+    model, sampler, loss = parts_of(trial.contender, trial.model, trial.setting._replace(sampler=others), given)
     began = time.perf_counter()
     run = bn.fit(
         model, split, sampler, loss=loss, epochs=trial.epochs, seed=trial.seed, select="last",

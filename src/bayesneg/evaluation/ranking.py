@@ -19,6 +19,7 @@ from bayesneg.evaluation._topk import top_k
 from bayesneg.evaluation.metrics import auc, average_precision, hit, mrr, ndcg, popularity, precision, recall
 from bayesneg.evaluation.results import EvaluationReport
 from bayesneg.evaluation.vectors import CatalogueScorer, as_scorer
+from bayesneg.interfaces import RanksOnDevice
 
 if TYPE_CHECKING:
     from bayesneg.data.interactions import Interactions
@@ -187,6 +188,9 @@ def _rank(
     """The top-k items of each user and, only where the AUC is asked for, the counts behind it."""
     items = np.empty((len(users), k), dtype=np.int32, order="F")
     ordered, n_negatives = np.zeros(len(users)), np.zeros(len(users), dtype=np.int64)
+    if not with_auc and isinstance(scorer, RanksOnDevice):
+        items[:] = scorer.top_items(users, seen, k)
+        return Ranked(items, ordered, n_negatives)
     for rows, scores in _score_blocks(scorer, users, chunk):
         masked = users[rows], seen.indptr, seen.indices
         if k > 0:

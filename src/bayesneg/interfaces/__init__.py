@@ -18,7 +18,17 @@ A custom sampler subclasses :class:`NegativeSampler`::
 from __future__ import annotations
 
 from bayesneg.interfaces.layers import LayeredModule, LayeredScorer, n_layers_of
-from bayesneg.interfaces.learning import NO_LABELS, Learner, Measured, Model, Observer, RefreshesOnDevice, Sampled, Sums
+from bayesneg.interfaces.learning import (
+    NO_LABELS,
+    Learner,
+    Measured,
+    Model,
+    Observer,
+    RanksOnDevice,
+    RefreshesOnDevice,
+    Sampled,
+    Sums,
+)
 from bayesneg.interfaces.loss import BPR_LOSS, Loss
 from bayesneg.interfaces.negatives import Negatives, weighted_pairs
 from bayesneg.interfaces.rule_sampler import RuleSampler
@@ -44,6 +54,7 @@ __all__ = [
     "Observer",
     "Preset",
     "Prior",
+    "RanksOnDevice",
     "RefreshesOnDevice",
     "RuleSampler",
     "Sampled",

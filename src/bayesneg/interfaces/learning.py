@@ -155,6 +155,24 @@ class RefreshesOnDevice(Protocol):
         ...
 
 
+@runtime_checkable
+class RanksOnDevice(Protocol):
+    """A scorer that can rank the catalogue on a GPU."""
+
+    def top_items(self, users: np.ndarray, seen: Interactions, k: int) -> np.ndarray:
+        """The best items of each user, by score and then by item number; NaN ranks last.
+
+        Args:
+            users: The numbers (B,) of the users, int64.
+            seen: Interactions whose items are left out.
+            k: The length of a ranking.
+
+        Returns:
+            Item numbers (B, k) int32, best first; −1 where fewer than k are left.
+        """
+        ...
+
+
 class Model(Protocol):
     """The settings of a model: a frozen value that starts a fresh learner."""
 

@@ -24,7 +24,8 @@ from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, Negatives, NegativeSampler, RuleSampler
 from bayesneg.kernels.reference.mixing import Layers
 from bayesneg.models.torch.batch_scores import EmbeddingScores, pooled
-from bayesneg.models.torch.negatives import BatchNegatives, HostDraws, check_batch_size, rows_on
+from bayesneg.models.torch.device import rows_on
+from bayesneg.models.torch.negatives import BatchNegatives, HostDraws, check_batch_size
 from bayesneg.samplers.bns import BNS
 from bayesneg.samplers.registry import as_sampler
 from bayesneg.seeding import seed_from, stream

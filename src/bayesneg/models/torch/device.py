@@ -1,13 +1,18 @@
-"""The device that a torch model trains on, and the error when its memory is full."""
+"""The device that a torch model trains on, ranking there, and the error when its memory is full."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
 import torch
 
+from bayesneg.data.interactions import Interactions
 from bayesneg.errors import BayesnegError, InputError
+from bayesneg.kernels.torch.ranking import top_items
+from bayesneg.kernels.torch.score_lists import TrainingRows
+from bayesneg.models.scorers import EmbeddingScorer
 from bayesneg.models.torch.settings import TorchSettings
 
 
@@ -35,3 +40,30 @@ def memory_named(device: torch.device, settings: TorchSettings) -> Iterator[None
             f"out of memory on {device.type}: lower batch_size (now {settings.batch_size}), "
             f"chunk (now {settings.chunk}) or the dimension of the embeddings"
         ) from error
+
+
+def rows_on(data: Interactions, device: torch.device) -> TrainingRows:
+    """Interactions on a device."""
+    indptr, items = torch.from_numpy(data.indptr.copy()), torch.from_numpy(data.indices.copy())
+    return TrainingRows(indptr.to(device), items.to(device), data.n_items, int(data.counts.max(initial=0)))
+
+
+class EmbeddingsRankedOnGPU(EmbeddingScorer):
+    """x_ui = w_u · h_i, in host memory; a GPU ranks the catalogue.
+
+    Args:
+        users: The users' embeddings (n_users, d) float32.
+        items: The items' embeddings (n_items, d) float32.
+        device: The GPU.
+        scores_at_once: The number of scores that are held there at once.
+    """
+
+    def __init__(self, users: np.ndarray, items: np.ndarray, device: torch.device, scores_at_once: int) -> None:
+        super().__init__(users, items)
+        self.device, self.scores_at_once = device, scores_at_once
+
+    def top_items(self, users: np.ndarray, seen: Interactions, k: int) -> np.ndarray:
+        """As declared by :class:`~bayesneg.interfaces.RanksOnDevice`."""
+        vectors, items, which = (torch.from_numpy(part).to(self.device) for part in (self.users, self.items, users))
+        found = top_items(vectors, items, which, rows_on(seen, self.device), k, scores_at_once=self.scores_at_once)
+        return found.cpu().numpy()

@@ -36,8 +36,7 @@ from bayesneg.kernels.torch.formulas import kth_highest
 from bayesneg.kernels.torch.score_lists import TrainingRows
 from bayesneg.models.scorers import EmbeddingScorer, unit_rows
 from bayesneg.models.thresholds import thresholds_of
-from bayesneg.models.torch.device import memory_named
-from bayesneg.models.torch.negatives import rows_on
+from bayesneg.models.torch.device import EmbeddingsRankedOnGPU, memory_named, rows_on
 from bayesneg.models.torch.settings import TorchSettings
 from bayesneg.models.torch.steps import CompiledSteps, Packed, TorchSteps, largest_batch, pack
 from bayesneg.models.torch.summaries import TorchSummaries
@@ -317,4 +316,7 @@ class TorchLearner:
         self._vectors()
         assert self._seen is not None
         make = unit_rows if self.settings.ranks_by_cosine else np.copy
-        return EmbeddingScorer(*(make(vectors) for vectors in self._seen.embeddings()))
+        users, items = (make(vectors) for vectors in self._seen.embeddings())
+        if self.device.type == "cpu":
+            return EmbeddingScorer(users, items)
+        return EmbeddingsRankedOnGPU(users, items, self.device, self.settings.chunk)

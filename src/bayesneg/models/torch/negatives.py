@@ -277,12 +277,6 @@ def on_device(array: np.ndarray, kind: torch.dtype, device: torch.device) -> Ten
     return found.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else found
 
 
-def rows_on(data: Interactions, device: torch.device) -> TrainingRows:
-    """Interactions on a device."""
-    indptr, items = torch.from_numpy(data.indptr.copy()), torch.from_numpy(data.indices.copy())
-    return TrainingRows(indptr.to(device), items.to(device), data.n_items, int(data.counts.max(initial=0)))
-
-
 def held_out_pairs(sampler: RuleSampler, batch: Batch) -> np.ndarray:
     """True (B,) where the sampler holds a pair out of training."""
     n = len(batch.users)

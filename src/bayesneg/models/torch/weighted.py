@@ -22,7 +22,8 @@ from bayesneg.kernels.reference.pools import EqualWeights, SharedPool
 from bayesneg.kernels.torch.losses import counted
 from bayesneg.kernels.torch.pools import sums_in_rows
 from bayesneg.kernels.torch.score_lists import TrainingRows
-from bayesneg.models.torch.negatives import BatchNegatives, HostDraws, check_batch_size, on_device, rows_on
+from bayesneg.models.torch.device import rows_on
+from bayesneg.models.torch.negatives import BatchNegatives, HostDraws, check_batch_size, on_device
 from bayesneg.models.torch.trainable import Trainable
 
 MEASURED = 128  # examples of a mini-batch whose negatives are measured
