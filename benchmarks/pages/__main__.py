@@ -1,7 +1,7 @@
 """Write the pages of ``docs/`` that are made from results, or check that they are current.
 
 python -m benchmarks.pages                       write all of them
-python -m benchmarks.pages beyond --check        exit 1 if docs/beyond.md or one of its figures is out of date
+python -m benchmarks.pages study --check         exit 1 if docs/study.md or one of its figures is out of date
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 
-PAGES = ("results", "speed", "reproduction", "beyond", "audit_kuairec", "weighted_pools", "study")
+PAGES = ("results", "speed", "reproduction", "audit_kuairec", "weighted_pools", "study")
 
 
 def main() -> None:

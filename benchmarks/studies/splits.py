@@ -2,7 +2,7 @@
 
 The view ``blind`` is for tuning: the training part without a random tenth, which is evaluated; the test labels are not
 in it. ``blind2`` to ``blind10`` hold out another random tenth each. ``fifth`` holds out a random fifth of each user's
-training items, as the test parts of Gowalla and Yelp2018 were. ``ml-100k@50`` is the same split with a random half
+training items. ``ml-100k@50`` is the same split with a random half
 of its training part. ``ml-100k#1`` to ``ml-100k#5`` are the folds of a five-fold cross-validation over all pairs,
 ``ml-100k#6`` to ``ml-100k#10`` those of another one, and so on.
 """

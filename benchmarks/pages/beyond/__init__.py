@@ -1,3 +1,1 @@
-"""docs/beyond.md: better settings than those of the paper, chosen on validation data."""
-
-from benchmarks.pages.beyond.page import publish as publish
+"""BPR with one negative: better settings than those of the paper, chosen on validation data."""

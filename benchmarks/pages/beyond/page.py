@@ -1,4 +1,4 @@
-"""docs/beyond.md, its tables and figures, from the archives in results/beyond/."""
+"""BPR with one negative, a part of docs/study.md: its tables and figures, from the archives in results/beyond/."""
 
 from __future__ import annotations
 
@@ -24,12 +24,10 @@ from benchmarks.pages.beyond.study import (
     best_published,
     over_users,
     search,
-    studies,
     text_of,
 )
 from benchmarks.pages.publish import DOCS, keep, keep_pictures
-from benchmarks.pages.text import MADE, comma_separated, folded, signed, table, with_interval
-from benchmarks.pages.text import page as joined
+from benchmarks.pages.text import comma_separated, folded, signed, table, with_interval
 from benchmarks.studies.beyond import CURVE, RANDOM_SAME_MODEL, SAME_MODEL, final, sizes, studied, written
 from benchmarks.studies.choosing import MAIN, UnsettledError, chosen, setting_of
 from benchmarks.studies.plans import Plan, plan_of
@@ -41,35 +39,30 @@ if TYPE_CHECKING:
 SHOWN: Final = ("ndcg@5", "ndcg@10", "ndcg@20", "precision@20", "recall@20")
 
 
-def publish(*, check: bool) -> None:
-    found = studies()
+def publish_tables(found: Sequence[DatasetStudy], *, check: bool) -> None:
+    """The figures, and the table of all that was tried."""
     keep_pictures(DOCS / "images" / "beyond", partial(draw, found), check=check)
-    keep(DOCS / "beyond.md", page(found), check=check)
-    keep(
-        DOCS / "tables" / "beyond-search.csv",
-        comma_separated([row for one in found for row in search(one)]),
-        check=check,
-    )
+    rows = [row for one in found for row in search(one)]
+    keep(DOCS / "tables" / "beyond-search.csv", comma_separated(rows), check=check)
 
 
-def page(found: Sequence[DatasetStudy]) -> str:
-    return joined(
-        "# Beyond the paper",
-        "[study.md](study.md) supersedes the rows of Gowalla and Yelp2018 once it is complete.",
-        "BNS with a learned prior and a consistent likelihood against EASE, ALS and the best row of the paper. Settings "
-        "and epoch are chosen on validation splits that hold no test labels; the test part chooses nothing. Earlier choices whose final runs "
-        "exist stay in the tables as *chosen before*; no interval is corrected for them.",
+def parts(found: Sequence[DatasetStudy]) -> list[str]:
+    """What docs/study.md says of it."""
+    return [
+        "BNS with a learned prior and a consistent likelihood, BPR and one negative, on MF and LightGCN with ensembles, against EASE, ALS and "
+        "the best row of the paper: the study before this one. Settings and epoch were chosen on random tenths of the "
+        "training part. Earlier choices whose final runs exist stay in the tables as *chosen before*; no interval is "
+        "corrected for them.",
         *overview(found),
         "LightGCN on Gowalla and Yelp2018 was tuned with other settings than its published recipe and has no final runs; "
-        "the sections below hold baselines only.",
+        "the sections below hold baselines only. The runs above supersede these two datasets.",
         "Final runs of MovieLens-100K with MF were repeated after a fix of the top bin of the isotonic calibration curve "
         "of the learned prior; the other runs of learned priors predate it. Model settings are changes of `MF.paper()` and "
         "`LightGCN.paper()`; `ensemble_size` models are trained together and score by their mean "
-        "([models.md](models.md)).",
-        "Everything that was tried on validation is in [tables/beyond-search.csv](tables/beyond-search.csv). "
-        f"`python -m benchmarks.studies.beyond` runs the study. {MADE}",
+        "([models.md](models.md)). Everything that was tried on validation is in "
+        "[tables/beyond-search.csv](tables/beyond-search.csv). `python -m benchmarks.studies.beyond` runs it.",
         *(folded(title(study), *sections(study)) for study in found),
-    )
+    ]
 
 
 def overview(found: Sequence[DatasetStudy]) -> list[str]:

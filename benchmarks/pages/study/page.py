@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from benchmarks.pages.beyond import page as one_negative
+from benchmarks.pages.beyond.study import studies
 from benchmarks.pages.publish import DOCS, keep, keep_pictures
-from benchmarks.pages.study import tables
+from benchmarks.pages.study import context, tables
 from benchmarks.pages.study.comparisons import Combination, combinations, secondary
 from benchmarks.pages.study.figures import draw, figures
 from benchmarks.pages.study.findings import Tests, findings
@@ -18,10 +20,16 @@ from benchmarks.studies.negatives.contenders import CONTENDERS
 
 def publish(*, check: bool) -> None:
     found = read()
+    one_negative.publish_tables(studies(), check=check)
     sixteen, tests = combinations(found), tests_of(found)
     keep_pictures(DOCS / "images" / "study", partial(draw, found), check=check)
     plan = (DOCS / "study-plan.md").read_text(encoding="utf-8")
-    keep(DOCS / "study.md", page(found, sixteen, tests, plan), check=check)
+    appendix = [
+        folded("Priors", *context.priors(found)),
+        folded("The test parts of Gowalla and Yelp2018", *context.splits()),
+        folded("Before this study: BPR with one negative", *one_negative.parts(studies())),
+    ]
+    keep(DOCS / "study.md", page(found, sixteen, tests, plan, appendix), check=check)
     every = [one for group in ([both.posterior, both.oracle] for both in sixteen) for one in group]
     measured = [one.row() for one in (*every, *(one for own in tests.values() for one in own)) if one.is_measured]
     for name, rows in (("study-search", tables.search_rows(found)), ("study-tests", measured)):
@@ -33,8 +41,14 @@ def tests_of(found: Sequence[Dataset]) -> Tests:
     return {(dataset.name, records.model): secondary(dataset, records) for dataset, records in pairs(found)}
 
 
-def page(found: Sequence[Dataset], sixteen: Sequence[Combination], tests: Tests, plan: str) -> str:
-    """The page; ``plan`` is the text of docs/study-plan.md."""
+def page(
+    found: Sequence[Dataset],
+    sixteen: Sequence[Combination],
+    tests: Tests,
+    plan: str,
+    appendix: Sequence[str] = (),
+) -> str:
+    """The page; ``plan`` is the text of docs/study-plan.md, ``appendix`` what was measured apart from the study."""
     return joined(
         "# What knowing the false negatives is worth",
         f"MF and LightGCN on four datasets, trained with {len(CONTENDERS)} pairs of loss and sampler under one budget, with posterior weights of "
@@ -48,6 +62,7 @@ def page(found: Sequence[Dataset], sixteen: Sequence[Combination], tests: Tests,
         folded("Final runs", *tables.final_runs(found), *tables.looks(found)),
         folded("Baselines", *tables.baselines(found)),
         folded("What did not work", *tables.below(found)),
+        *appendix,
         folded("Changes of the plan", *tables.changes(plan)),
         folded("Machines", *tables.machines(found)),
         "`python -m benchmarks.studies.negatives` runs the study ([its stages](study-plan.md#stages)). " + MADE,

@@ -18,7 +18,7 @@ from benchmarks.studies.splits import FIFTH
 DATASETS: Final = ("gowalla", "yelp2018", "ml-1m", "ml-100k")
 MODELS: Final = ("mf", "lightgcn")
 BASELINE: Final = "baseline"  # in place of a model
-BLIND: Final[Mapping[str, str]] = {  # the validation part is held out as the test part was: per user, or of all pairs
+BLIND: Final[Mapping[str, str]] = {  # the validation part: a fifth of each user's items, or a tenth of all pairs
     "gowalla": FIFTH,
     "yelp2018": FIFTH,
     "ml-1m": "blind",
