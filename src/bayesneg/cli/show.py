@@ -28,8 +28,8 @@ ODD = {  # key of a record's data facts → singular, plural
     "n_duplicates": ("repeated pair was collapsed", "repeated pairs were collapsed"),
     "n_below_min_rating": ("row below --min-rating was dropped", "rows below --min-rating were dropped"),
     "n_test_only_users": (
-        "user occurs only in the test part: nothing could be learned about it",
-        "users occur only in the test part: nothing could be learned about them",
+        "user has no training interaction and is ranked by popularity",
+        "users have no training interaction and are ranked by popularity",
     ),
     "n_test_only_items": ("item occurs only in test", "items occur only in test"),
     "n_users_without_negatives": (

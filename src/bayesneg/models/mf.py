@@ -28,7 +28,7 @@ from bayesneg.kernels.reference.choices.base import Draws, Rule
 from bayesneg.kernels.reference.losses import PairwiseLogistic
 from bayesneg.kernels.reference.ranks import kth_highest
 from bayesneg.models.mf_several import SeveralSteps, check_one_by_one, parts_of
-from bayesneg.models.scorers import EmbeddingScorer, unit_rows
+from bayesneg.models.scorers import EmbeddingScorer, popular_for_cold, unit_rows
 from bayesneg.models.thresholds import thresholds_of
 from bayesneg.models.validate import single, validate_negatives
 
@@ -141,7 +141,8 @@ class MFLearner(EmbeddingScorer):
     def frozen(self) -> EmbeddingScorer:
         own = self.settings
         by = own.similarity if own.ranking == "same" else own.ranking
-        return EmbeddingScorer(*(self._directions() if by == "cosine" else (part.copy() for part in self.vectors)))
+        users, items = self._directions() if by == "cosine" else (part.copy() for part in self.vectors)
+        return EmbeddingScorer(users, items, fallback=popular_for_cold(self.train))
 
     def _directions(self) -> Embeddings:
         """Embeddings whose inner product is the cosine, in an ensemble the mean of the models' cosines."""

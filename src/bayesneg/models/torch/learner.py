@@ -34,9 +34,10 @@ from bayesneg.kernels.reference.losses import PairwiseLogistic
 from bayesneg.kernels.torch.choices.base import torch_choice
 from bayesneg.kernels.torch.formulas import kth_highest
 from bayesneg.kernels.torch.score_lists import TrainingRows
-from bayesneg.models.scorers import EmbeddingScorer, unit_rows
+from bayesneg.models.scorers import EmbeddingScorer, popular_for_cold, unit_rows
 from bayesneg.models.thresholds import thresholds_of
 from bayesneg.models.torch.device import EmbeddingsRankedOnGPU, memory_named, rows_on
+from bayesneg.models.torch.graph import SmoothedEmbeddings
 from bayesneg.models.torch.settings import TorchSettings
 from bayesneg.models.torch.steps import CompiledSteps, Packed, TorchSteps, largest_batch, pack
 from bayesneg.models.torch.summaries import TorchSummaries
@@ -317,6 +318,7 @@ class TorchLearner:
         assert self._seen is not None
         make = unit_rows if self.settings.ranks_by_cosine else np.copy
         users, items = (make(vectors) for vectors in self._seen.embeddings())
+        fallback = popular_for_cold(self.train) if isinstance(self.module, SmoothedEmbeddings) else None
         if self.device.type == "cpu":
-            return EmbeddingScorer(users, items)
-        return EmbeddingsRankedOnGPU(users, items, self.device, self.settings.chunk)
+            return EmbeddingScorer(users, items, fallback=fallback)
+        return EmbeddingsRankedOnGPU(users, items, self.device, self.settings.chunk, fallback=fallback)
