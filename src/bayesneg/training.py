@@ -27,7 +27,7 @@ from bayesneg.models.validate import check_several
 from bayesneg.progress import epoch_bar
 from bayesneg.runs.record import jsonable, settings_text
 from bayesneg.runs.recorder import EPOCHS_DONE, Recorder, begun_record
-from bayesneg.runs.run import Run, cutoffs, with_result
+from bayesneg.runs.run import NOTHING_HELD_OUT, Run, cutoffs, with_result
 from bayesneg.seeding import stream
 
 EpochLine = dict[str, Any]
@@ -43,6 +43,8 @@ def fit(
     seed: int = 0,
     select: Literal["last", "best"] | None = None,
     evaluate_every: int = 1,
+    evaluate_users: int | None = None,
+    patience: int | None = None,
     label: str | None = None,
     out: str | Path | None = None,
     resume: bool = False,
@@ -64,6 +66,10 @@ def fit(
         select: Report the ``"last"`` epoch, or the ``"best"`` by NDCG@20 on validation data. Unless given, ``"best"``
             where the split has a validation part.
         evaluate_every: Epochs between two evaluations (NDCG@20); the last epoch is always evaluated.
+        evaluate_users: Users whose ranking is evaluated between epochs, drawn at random and always the same; all unless
+            given. The reported epoch is evaluated on all users.
+        patience: Stop early once this many evaluations in a row have not raised NDCG@20 on validation data; needs
+            ``select="best"``. ``epochs`` unless given.
         label: The run's name in tables; the sampler's settings unless given.
         out: A folder that records the run, with checkpoints; needed to resume.
         resume: Resume the run in ``out``. It ends in the same bytes as a run that was never interrupted.
@@ -90,9 +96,17 @@ def fit(
     loss = as_loss(loss)
     if sampler is not None:
         check_several(model, sampler, loss)
+    for name, amount in (("evaluate_users", evaluate_users), ("patience", patience)):
+        if amount is not None:
+            whole(name, amount)
     record = begun_record(
-        model, split, sampler, loss, seed=seed, select=select, evaluate_every=evaluate_every, label=label
-    )
+        model, split, sampler, loss, seed=seed, select=select, label=label, evaluate_every=evaluate_every,
+        evaluate_users=evaluate_users, patience=patience,
+    )  # fmt: skip
+    if patience is not None and record.select != "best":
+        raise InputError(
+            "patience stops on validation data; split with validation=0.1 and select='best', or drop patience"
+        )
     train = replace(split.train, truth=None)  # a sampler never sees the ground truth
     training = _Training(
         model=model,
@@ -103,16 +117,17 @@ def fit(
         seed=seed,
         select=record.select,
         observer=observer,
+        evaluate_users=evaluate_users,
     )
     folder = None if out is None else Path(out)
     recorder = Recorder(folder, resume=resume, record=record, split=split, training=training, epochs=epochs)
     with epoch_bar(progress, record.label, epochs, done=training.epoch) as show:
         try:
-            while training.epoch < epochs:
+            while training.epoch < epochs and not training.stalled(patience):
                 epoch = training.epoch + 1
                 line = training.advance(evaluate=epoch == epochs or epoch % evaluate_every == 0)
                 recorder.add(line)
-                if epoch == epochs or epoch % checkpoint_every == 0:
+                if epoch == epochs or epoch % checkpoint_every == 0 or training.stalled(patience):
                     recorder.checkpoint()
                 show(line)
         except DivergedError:
@@ -128,7 +143,7 @@ def fit(
             raise
     reported = training.restore_reported()
     run = Run(training.learner.frozen(), split, replace(record, epochs=training.lines, reported_epoch=reported))
-    report = run.evaluate()
+    report = run.evaluate() if len(split.test) else NOTHING_HELD_OUT
     recorder.finish(run, report)
     return replace(run, record=with_result(run.record, report))
 
@@ -145,6 +160,7 @@ class _Training:
     seed: int
     select: str
     observer: Observer | None = None
+    evaluate_users: int | None = None
     epoch: int = 0  # epochs done
     lines: list[EpochLine] = field(default_factory=list)
     best_epoch: int = 0
@@ -189,6 +205,17 @@ class _Training:
         self.lines.append(line)
         return line
 
+    def stalled(self, patience: int | None) -> bool:
+        """Whether as many evaluations as ``patience`` have followed the best one."""
+        if patience is None:
+            return False
+        since = [line for line in self.lines if line["epoch"] > self.best_epoch and self._validated(line)]
+        return len(since) >= patience
+
+    @staticmethod
+    def _validated(line: EpochLine) -> bool:
+        return any(key.startswith("validation_") for key in line)
+
     def restore_reported(self) -> int:
         """Give the learner the state of the epoch to report; its number."""
         if self.select == "best" and self.best:
@@ -203,7 +230,7 @@ class _Training:
 
     def _evaluate(self) -> EpochLine:
         k = cutoffs(self.learner)[-1]
-        found = {f"ndcg@{k}": self._ndcg("test", k)}
+        found = {f"ndcg@{k}": self._ndcg("test", k)} if len(self.split.test) else {}
         if self.split.validation is not None:
             value = self._ndcg("validation", k)
             found[f"validation_ndcg@{k}"] = value
@@ -213,7 +240,10 @@ class _Training:
         return found
 
     def _ndcg(self, part: str, k: int) -> float:
-        return ranking.evaluate(self.learner.frozen(), self.split, k=k, part=part, metrics="ndcg").mean[f"ndcg@{k}"]
+        found = ranking.evaluate(
+            self.learner.frozen(), self.split, k=k, part=part, metrics="ndcg", sample=self.evaluate_users
+        )
+        return found.mean[f"ndcg@{k}"]
 
     def _check_learned(self) -> None:
         train = self.split.train

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+import bayesneg as bn
+
 
 def test_json_is_one_object_with_the_record_and_nothing_else_on_stdout(bayesneg, ratings):
     found = bayesneg("train", ratings, "--sampler", "dns", "--set", "candidates=3", "--epochs", 2, "--json").json
@@ -72,7 +74,7 @@ def test_users_and_items_that_occur_only_in_test_are_counted(bayesneg, place):
     facts = bayesneg(*given, "--json").json["data"]
     assert (facts["n_test_only_users"], facts["n_test_only_items"]) == (1, 1)
     said = bayesneg(*given).err
-    assert "1 user occurs only in the test part" in said
+    assert "1 user has no training interaction and is ranked by popularity" in said
     assert "1 item occurs only in test" in said
 
 
@@ -159,3 +161,39 @@ def test_a_comparison_with_baselines_is_resumed(bayesneg, ratings):
 def test_mistakes_with_baselines_are_errors(bayesneg, ratings, arguments, error):
     command, *rest = arguments
     assert error in bayesneg(command, ratings, *rest).error
+
+
+# ------------------------------------------------------------------------------------- baselines beside, and --final
+
+
+def test_a_weak_run_is_said_to_be_weak(bayesneg):
+    done = bayesneg("train", "synthetic", "--epochs", "1", "--sampler", "rns")
+    assert "NDCG@20 on test data: RNS" in done.out
+    assert "EASE is better than this run by" in done.out
+    assert "--model ease" in done.out
+    assert "still improving" not in done.out  # one epoch shows no trend
+
+
+def test_json_has_the_baselines(bayesneg):
+    done = bayesneg("train", "synthetic", "--epochs", "2", "--baselines", "popularity", "--json")
+    found = done.json
+    assert set(found["baselines"]) == {"POPULARITY"}
+    assert found["baselines"]["POPULARITY"]["ndcg@20"] > 0
+    assert "still improving at its last epoch" in found["verdict"]
+    assert bayesneg("train", "synthetic", "--epochs", "1", "--baselines", "none", "--json").json["baselines"] == {}
+
+
+def test_an_unknown_baseline_is_refused_before_training(bayesneg):
+    done = bayesneg("train", "synthetic", "--baselines", "eese")
+    assert done.code == 2
+    assert "ease" in done.err
+    assert done.out == ""
+
+
+def test_final_trains_on_all_data(bayesneg, tmp_path):
+    out = tmp_path / "final"
+    done = bayesneg("train", "synthetic", "--epochs", "4", "--patience", "2", "--final", "--out", str(out))
+    assert "ndcg" in done.out
+    run = bn.load_run(out)
+    assert len(run.split.test) == 0
+    assert f"training on all {len(run.split.train):,} interactions for {len(run.record.epochs)} epochs" in done.err

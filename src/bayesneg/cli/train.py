@@ -5,16 +5,21 @@ from __future__ import annotations
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
 from bayesneg.cli.interrupt import interruptible, resumable
-from bayesneg.cli.output import say, show_json
+from bayesneg.cli.output import counted, say, show_json
+from bayesneg.cli.output import show as show_text
 from bayesneg.cli.show import show_comparison, show_quality, show_run
 from bayesneg.errors import InputError
+
+if TYPE_CHECKING:
+    from bayesneg.data.splits import Split
+    from bayesneg.interfaces import NegativeSampler
 
 
 @command
@@ -38,6 +43,17 @@ def train(
         int, typer.Option(help="seed of initialization, shuffling and sampling", rich_help_panel=opt.TRAINING)
     ] = 0,
     evaluate_every: opt.EvaluateEvery = 1,
+    evaluate_users: opt.EvaluateUsers = None,
+    patience: opt.Patience = None,
+    baselines: opt.Beside = "popularity,ease",
+    final: Annotated[
+        bool,
+        typer.Option(
+            "--final",
+            help="then train on all data, for as many epochs as validation chose; --out holds that model",
+            rich_help_panel=opt.TRAINING,
+        ),
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="new folder for the run")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="resume the interrupted run in --out")] = False,
     splitting: opt.Selecting,
@@ -54,16 +70,21 @@ def train(
       bayesneg train ml-100k --model lightgcn --device cuda
       bayesneg train ml-100k --loss softmax:temperature=0.2 --sampler rns:negatives=16
       bayesneg train ml-100k --model ease --set l2=500
+      bayesneg train clicks.csv --epochs 300 --patience 20 --final --out runs/served
       bayesneg train clicks.csv --user-column customer --sampler dns --json
     """
     from bayesneg.config.loss_specs import as_loss
     from bayesneg.config.registry import BASELINES
     from bayesneg.config.specs import SamplerSpec, build_model, labelled, sort_settings, with_device
+    from bayesneg.experiments.contenders import named_baselines
+    from bayesneg.experiments.yardsticks import beside, verdict
     from bayesneg.progress import epoch_bar
     from bayesneg.training import fit
 
     if resume and out is None:
         raise InputError("--resume needs --out, the folder of the run to resume")
+    yardsticks = "" if baselines == "none" else baselines
+    named_baselines(yardsticks or ())
     is_baseline = model in BASELINES
     if is_baseline and sampler is not None:
         raise InputError(f"model {model} samples no negatives; drop --sampler")
@@ -77,26 +98,56 @@ def train(
     selection = splitting.selection
     split = splitting.split(reading)
     n_epochs = 1 if is_baseline else epochs
+    given: dict[str, Any] = {"loss": chosen, "seed": seed, "label": label}
+
+    def negatives(data: Split) -> NegativeSampler | None:
+        return specs[0].build(data) if specs else None
+
     # what a custom sampler prints must not mix with --json
     with redirect_stdout(sys.stderr), resumable(out) as stopping, epoch_bar(not quiet, label, n_epochs) as show:
         run = fit(
             built,
             split,
-            specs[0].build(split) if specs else None,
-            loss=chosen,
+            negatives(split),
             epochs=n_epochs,
-            seed=seed,
             select=selection,
             evaluate_every=evaluate_every,
-            label=label,
-            out=out,
-            resume=resume,
+            evaluate_users=evaluate_users,
+            patience=None if is_baseline else patience,
+            out=None if final else out,
+            resume=resume and not final,
             progress=stopping(show),
+            **given,
         )
+    others = beside(run, yardsticks)
+    said = verdict(run.record, others)
+    if final:
+        everything, n_epochs = split.whole(), run.record.reported_epoch
+        say(f"training on all {len(everything.train):,} interactions for {counted(n_epochs, 'epoch', 'epochs')}")
+        with redirect_stdout(sys.stderr), resumable(out) as stopping, epoch_bar(not quiet, label, n_epochs) as show:
+            fit(
+                built,
+                everything,
+                negatives(everything),
+                epochs=n_epochs,
+                select="last",
+                evaluate_every=n_epochs,
+                out=out,
+                resume=resume,
+                progress=stopping(show),
+                **given,
+            )
     if json:
-        show_json({**run.record.to_dict(), "out": None if out is None else str(out)})
+        found = {"baselines": {one.label: dict(one.final) for one in others}, "verdict": said, "trained_on_all": final}
+        show_json({**run.record.to_dict(), **found, "out": None if out is None else str(out)})
         return
     show_run(run.record)
+    if said:
+        show_text(said)
+    if final:
+        what = "" if out is None else f", in {out}; next: bayesneg recommend {out} --user ID"
+        say(f"the metrics are of the model without the held-out part; the final model has seen everything{what}")
+        return
     if out is not None:
         say(f"recorded in {out}; next: bayesneg report {out}")
 

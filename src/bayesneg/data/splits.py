@@ -79,6 +79,15 @@ class Split:
         marks = "/".join("-" if part is None else part.fingerprint for part in parts)
         return hashlib.sha256(marks.encode()).hexdigest()[:16]
 
+    def whole(self) -> Split:
+        """Everything known as training data, with nothing held out: for a final model, which cannot be evaluated.
+
+        Returns:
+            The split; its test part is empty.
+        """
+        nothing = np.zeros(len(self.test), dtype=bool)
+        return Split(train=self.known, test=self.test.select(nothing), how=f"{self.how}; all of it is training data")
+
     @property
     def n_test_only_users(self) -> int:
         """Number of test users without a training interaction."""

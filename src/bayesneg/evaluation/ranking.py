@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from bayesneg.checks import whole
 from bayesneg.data import lookup
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
@@ -20,6 +21,7 @@ from bayesneg.evaluation.metrics import auc, average_precision, hit, mrr, ndcg, 
 from bayesneg.evaluation.results import EvaluationReport
 from bayesneg.evaluation.vectors import CatalogueScorer, as_scorer
 from bayesneg.interfaces import RanksOnDevice
+from bayesneg.seeding import stream
 
 if TYPE_CHECKING:
     from bayesneg.data.interactions import Interactions
@@ -60,6 +62,7 @@ def evaluate(
     k: int | Iterable[int] = (5, 10, 20),
     part: str = "test",
     metrics: str | Iterable[str] | None = None,
+    sample: int | None = None,
     chunk: int | None = None,
 ) -> EvaluationReport:
     """Rank the full catalogue for every user with an item in ``part``, and average over these users.
@@ -76,6 +79,7 @@ def evaluate(
         part: ``"test"`` or ``"validation"``.
         metrics: Metrics to compute, of ``precision``, ``recall``, ``ndcg``, ``hit``, ``mrr``, ``map``, ``popularity``,
             ``coverage`` and ``auc``; all by default.
+        sample: Number of users to evaluate, drawn at random and always the same; all by default.
         chunk: Number of users scored at a time, which does not change the result; by default as many as suit the
             cache, in at most 64 MiB.
 
@@ -96,7 +100,10 @@ def evaluate(
     _check_sizes(scorer, labels)
     users = np.flatnonzero(labels.counts)
     if len(users) == 0:
-        raise InputError(f"the {part} part is empty; there is nothing to evaluate on")
+        raise InputError(f"the {part} part is empty, as after train --final; there is nothing to evaluate on")
+    if sample is not None:
+        whole("sample", sample)
+        users = np.sort(stream(0, "evaluated users").permutation(users)[:sample])
     listed = [metric for metric in wanted if metric in LISTED]
     values = {key: np.empty(len(users)) for key in _keys(wanted, cutoffs) if not key.startswith("coverage")}
     reached = np.zeros((len(cutoffs), labels.n_items + 1), dtype=bool)  # beyond the shorter list; the last is for −1

@@ -94,13 +94,15 @@ class SamplingQuality:
 
     def result(self) -> dict[str, float]:
         """TNR and INF of the epoch, the expected TNR of uniform sampling, and the number of skipped examples."""
-        result = {
-            "tnr": self._held_out.tnr,
-            "inf": self._held_out.inf,
-            "gradient_fn": self._held_out.gradient_fn,
-            "tnr_uniform": self.tnr_uniform,
-            "skipped": self._skipped,
-        }
+        result: dict[str, float] = {}
+        if len(self._split.held_out):  # without labels every negative would count as true
+            result |= {
+                "tnr": self._held_out.tnr,
+                "inf": self._held_out.inf,
+                "gradient_fn": self._held_out.gradient_fn,
+                "tnr_uniform": self.tnr_uniform,
+            }
+        result["skipped"] = self._skipped
         if self._split.truth is not None:
             result |= {
                 "tnr_true": self._truth.tnr,

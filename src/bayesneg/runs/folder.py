@@ -171,8 +171,10 @@ def read_split(folder: Path, *, name: str, how: str) -> Split:
         )
 
     train, test = part("train"), part("test")
-    if train is None or test is None:
-        raise InputError(f"{folder}: split.parquet has no training or no test pairs; the run is damaged")
+    if train is None:
+        raise InputError(f"{folder}: split.parquet has no training pairs; the run is damaged")
+    if test is None:  # a final model, trained on everything
+        test = train.select(np.zeros(len(train), dtype=bool))
     return Split(train=train, test=test, validation=part("validation"), how=how)
 
 

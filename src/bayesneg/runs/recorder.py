@@ -96,6 +96,8 @@ def begun_record(
     select: str | None,
     evaluate_every: int,
     label: str | None,
+    evaluate_users: int | None = None,
+    patience: int | None = None,
 ) -> RunRecord:
     """What is known of a run before its first epoch; a baseline has no sampler."""
     wanted = 0 if sampler is None else sampler.wanted(split.train.n_items)
@@ -111,6 +113,8 @@ def begun_record(
             "sampler": None if sampler is None else describe(sampler.resolved(split.train)),
             "loss": None if sampler is None else describe(loss),
             "evaluate_every": evaluate_every,
+            **({} if evaluate_users is None else {"evaluate_users": evaluate_users}),
+            **({} if patience is None else {"patience": patience}),
         },
         versions=versions(_gpu(model)),
         data=data_facts(split, wanted),

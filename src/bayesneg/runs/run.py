@@ -19,6 +19,9 @@ from bayesneg.runs import folder as files
 from bayesneg.runs.record import RunRecord
 
 CUTOFFS = (5, 10, 20)
+NOTHING_HELD_OUT = EvaluationReport(
+    part="test", mean={}, values={}, user_ids=np.empty(0, dtype=np.int64), n_users_without_training=0
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,7 +87,7 @@ class Run:
         Returns:
             The folder.
         """
-        target, report = Path(path), self.evaluate()
+        target, report = Path(path), self.evaluate() if len(self.split.test) else NOTHING_HELD_OUT
         if files.holds_run(target):
             if not overwrite:
                 raise InputError(
