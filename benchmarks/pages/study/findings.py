@@ -32,6 +32,7 @@ def findings(found: Sequence[Dataset], sixteen: Sequence[Combination], tests: Te
         *progress(found, sixteen),
         "## What the posterior is worth",
         *worth(sixteen),
+        *own_best(found, tests),
         *on_validation(found, sixteen),
         "## The best of each dataset and model",
         *reached(found, tests),
@@ -97,6 +98,35 @@ def worth(sixteen: Sequence[Combination]) -> list[str]:
         "oracle sees the test labels: it is the ceiling.",
         folded("Every combination", table(EVERY_HEAD, [_row(one) for one in measured])),
     ]
+
+
+def own_best(found: Sequence[Dataset], tests: Tests) -> list[str]:
+    """The posterior against no weights, each at the setting and epoch that validation chose for it."""
+    rows, lower = [], list[bool]()
+    for _, records in pairs(found):
+        own = {(one.one, one.other): one for one in tests[records.dataset, records.model]}
+        pairs_of_draws = [own.get((weighted(without, "posterior"), without)) for without in DRAWS]
+        if any(one is not None and one.is_measured for one in pairs_of_draws):
+            rows.append([records.title, *("–" if one is None else one.text for one in pairs_of_draws)])
+        lower += [
+            _temperature(records, one.one) < _temperature(records, one.other)
+            for one in pairs_of_draws
+            if one is not None and one.is_measured
+        ]
+    if not rows:
+        return []
+    return [
+        "Each with the temperature, negative weight and epoch that validation chose **for itself**, the question of "
+        f"someone who tunes both. The temperature is lower with weights than without in {sum(lower)} of {len(lower)}.",
+        table(["posterior minus no weights, NDCG@20, test", *DRAWS.values()], rows),
+        "p with Holm's correction over all tests of a dataset and model.",
+    ]
+
+
+def _temperature(records: Records, name: str) -> float:
+    best = records.searches[name].best
+    assert best is not None
+    return float(best.trial.setting.loss["temperature"])
 
 
 EVERY_HEAD: Final = (

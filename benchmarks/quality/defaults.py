@@ -1,0 +1,95 @@
+"""Which defaults are good out of the box: candidates against four baselines at their defaults, on six datasets.
+
+    BAYESNEG_DATA=… python -m benchmarks.quality.defaults [ml-100k,kuairec] [--only "learned prior"]
+
+Candidates are chosen by the first three datasets; the others are held back. A random 80/20 split with a tenth of the
+training part for validation, early stopping on it, one seed. Adds to results/quality/defaults.json what is not there
+yet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+import bayesneg as bn
+from bayesneg.data.load import load, read_split
+from benchmarks.machine import data_folder, machine, read_result, write_result
+
+CHOOSING: Final = ("ml-100k", "kuairec", "gowalla-5k")
+HELD_BACK: Final = ("ml-1m", "yelp2018-5k", "synthetic")
+USERS: Final = 5000  # of a part of a large dataset
+LEAST: Final = 5  # interactions of an item in it
+LEARNED: Final[Mapping[str, Any]] = {"prior": bn.priors.Learned(), "likelihood": bn.likelihoods.Mixture()}
+WIDER: Final[Mapping[str, Any]] = {"dim": 64, "learning_rate": 0.03, "regularization": 0.02, "init_scale": 0.1}
+CANDIDATES: Final[Mapping[str, tuple[bn.MF, Any]]] = {
+    "until now": (bn.MF(dim=32, learning_rate=0.01, regularization=0.01), bn.BNS(candidates=5)),
+    "wider, learned prior": (bn.MF(**WIDER), bn.BNS(candidates=10, cdf="refreshed", **LEARNED)),
+    "wider, learned prior, 5 candidates": (bn.MF(**WIDER), bn.BNS(candidates=5, cdf="refreshed", **LEARNED)),
+    "wider, learned prior, lower rate": (
+        bn.MF(**{**WIDER, "learning_rate": 0.015}), bn.BNS(candidates=10, cdf="refreshed", **LEARNED)
+    ),
+    "wider, popularity prior": (bn.MF(**WIDER), bn.BNS(candidates=10, cdf="refreshed")),
+}  # fmt: skip
+BASELINES: Final[Mapping[str, bn.baselines.Baseline]] = {
+    "popularity": bn.baselines.MostPopular(),
+    "item-knn": bn.baselines.ItemKNN(),
+    "ease": bn.baselines.EASE(),
+    "als": bn.baselines.ALS(),
+}
+EPOCHS: Final[Mapping[str, Any]] = {"epochs": 200, "patience": 10, "evaluate_users": 1000, "progress": False}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("datasets", nargs="?", default=",".join((*CHOOSING, *HELD_BACK)))
+    parser.add_argument("--only", default="", help="candidates and baselines, all unless given")
+    given = parser.parse_args()
+    found = (read_result("quality/defaults") or {"data": {}})["data"]
+    for name in given.datasets.split(","):
+        split, lines = data_of(name), found.setdefault(name, {"methods": {}})
+        lines |= {"users": split.train.n_users, "items": split.train.n_items, "interactions": len(split.known)}
+        lines["is_held_back"] = name in HELD_BACK
+        for label in given.only.split(",") if given.only else (*BASELINES, *CANDIDATES):
+            if label not in lines["methods"]:
+                lines["methods"][label] = {**measured(label, split), "machine": machine()}
+                print(name, label, lines["methods"][label], file=sys.stderr)
+                write_result(__file__, {"data": found})
+
+
+def measured(label: str, split: bn.Split) -> dict[str, Any]:
+    began = time.perf_counter()
+    if label in BASELINES:
+        run = bn.fit(BASELINES[label], split, select="last", progress=False)
+    else:
+        model, sampler = CANDIDATES[label]
+        run = bn.fit(model, split, sampler, seed=0, **EPOCHS)
+    return {
+        "ndcg@20": run.record.final["ndcg@20"],
+        "epoch": run.record.reported_epoch,
+        "epochs": len(run.record.epochs),
+        "seconds": time.perf_counter() - began,
+    }
+
+
+def data_of(name: str) -> bn.Split:
+    """A dataset, or the interactions of some users of a large one, split at random."""
+    if not name.endswith("-5k"):
+        data = load("synthetic") if name == "synthetic" else load(name, data_dir=data_folder())
+        return bn.split(data, test=0.2, validation=0.1, seed=0)
+    folder = data_folder() / name.removesuffix("-5k")
+    whole = read_split(folder / "train.txt", folder / "test.txt", name=name).known
+    users = np.random.default_rng(0).permutation(whole.n_users)[:USERS]
+    kept = np.isin(whole.users, users)
+    kept &= np.bincount(whole.indices[kept], minlength=whole.n_items)[whole.indices] >= LEAST
+    data = bn.Interactions.from_pairs(whole.users[kept], whole.indices[kept], name=name)
+    return bn.split(data, test=0.2, validation=0.1, seed=0)
+
+
+if __name__ == "__main__":
+    main()
