@@ -42,20 +42,23 @@ BASELINES: Final[Mapping[str, bn.baselines.Baseline]] = {
     "ease": bn.baselines.EASE(),
     "als": bn.baselines.ALS(),
 }
+RECOMMENDED: Final = "wider, learned prior"
 EPOCHS: Final[Mapping[str, Any]] = {"epochs": 200, "patience": 10, "evaluate_users": 1000, "progress": False}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("datasets", nargs="?", default=",".join((*CHOOSING, *HELD_BACK)))
-    parser.add_argument("--only", default="", help="candidates and baselines, all unless given")
+    parser.add_argument(
+        "--only", default="", help="of them, separated by semicolons; all unless given"
+    )
     given = parser.parse_args()
     found = (read_result("quality/defaults") or {"data": {}})["data"]
     for name in given.datasets.split(","):
         split, lines = data_of(name), found.setdefault(name, {"methods": {}})
         lines |= {"users": split.train.n_users, "items": split.train.n_items, "interactions": len(split.known)}
         lines["is_held_back"] = name in HELD_BACK
-        for label in given.only.split(",") if given.only else (*BASELINES, *CANDIDATES):
+        for label in given.only.split(";") if given.only else (*BASELINES, *CANDIDATES):
             if label not in lines["methods"]:
                 lines["methods"][label] = {**measured(label, split), "machine": machine()}
                 print(name, label, lines["methods"][label], file=sys.stderr)

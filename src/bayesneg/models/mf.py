@@ -110,6 +110,22 @@ class MF:
         """
         return cls(**{"shuffle": "once", **changes})
 
+    @classmethod
+    def recommended(cls, **changes: Any) -> Self:
+        """The settings that are best over several datasets with ``BNS.recommended()``.
+
+        Args:
+            **changes: Fields that differ from the recommended settings.
+
+        Returns:
+            The model with the recommended settings and these changes.
+
+        >>> MF.recommended().dim
+        64
+        """
+        settings = {"dim": 64, "learning_rate": 0.03, "regularization": 0.02, "init_scale": 0.1}
+        return cls(**{**settings, **changes})
+
     def start(self, train: Interactions, *, rng: np.random.Generator) -> MFLearner:
         scale = np.sqrt(self.regularization) if self.init_scale is None else self.init_scale
         scale, width = scale / np.sqrt(self.ensemble_size), self.dim * self.ensemble_size

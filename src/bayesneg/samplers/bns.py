@@ -41,6 +41,7 @@ from bayesneg.samplers.posterior.likelihoods import Likelihood, Paper
 from bayesneg.samplers.posterior.refresh import Refresh, Summaries
 from bayesneg.samplers.posterior.sampler import PosteriorSampler, Weighting, check_weighting, risk_weight
 from bayesneg.samplers.priors.basic import Popularity, PriorLike, probabilities_of
+from bayesneg.samplers.priors.learned import Learned
 from bayesneg.samplers.schedules import Schedule, weight_at
 
 POPULATIONS = {"unobserved": UNOBSERVED, "catalogue": CATALOGUE, "all": ALL}
@@ -178,6 +179,22 @@ class BNS(_CandidateJudge):
         'exact'
         """
         return cls(**{"cdf": "exact", **changes})
+
+    @classmethod
+    def recommended(cls, **changes: Any) -> Self:
+        """The settings that are best over several datasets with ``MF.recommended()``: a learned prior, ten candidates.
+
+        Args:
+            **changes: Settings that differ from the recommended ones.
+
+        Returns:
+            The sampler with the recommended settings and these changes.
+
+        >>> BNS.recommended().candidates
+        10
+        """
+        settings = {"candidates": 10, "prior": Learned(), "likelihood": "mixture", "cdf": "refreshed"}
+        return cls(**{**settings, **changes})
 
     def _check_negatives(self) -> None:
         whole("negatives", self.negatives)
