@@ -15,7 +15,7 @@ import typer
 
 from bayesneg import __version__
 from bayesneg.cli import audit, data, priors, reproduce, train, tune
-from bayesneg.cli.finished import evaluate, recommend, report
+from bayesneg.cli.finished import evaluate, recommend, report, similar
 from bayesneg.cli.output import say
 from bayesneg.cli.sampler_help import WithSamplers
 from bayesneg.errors import BayesnegError
@@ -56,6 +56,7 @@ app.command()(tune.tune)
 app.command()(audit.audit)
 app.command()(evaluate.evaluate)
 app.command()(recommend.recommend)
+app.command()(similar.similar)
 app.command()(report.report)
 app.command()(priors.priors)
 app.command()(reproduce.reproduce)

@@ -1,1 +1,1 @@
-"""Commands on finished runs: ``evaluate``, ``recommend`` and ``report``."""
+"""Commands on finished runs: ``evaluate``, ``recommend``, ``similar`` and ``report``."""

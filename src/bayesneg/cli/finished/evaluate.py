@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from bayesneg.cli import options as opt
-from bayesneg.cli.finished.folder import RunFolder
+from bayesneg.cli.finished.arguments import RunFolder
 from bayesneg.cli.output import check_file, say, show_json
 from bayesneg.cli.show import show_report
 from bayesneg.errors import InputError
