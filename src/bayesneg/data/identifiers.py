@@ -83,8 +83,8 @@ def _check_type(raw: Any, numbers: Mapping[Any, int], noun: str) -> None:
     if isinstance(raw, Iterable):
         raise InputError(f"{noun} must be one identifier, got {raw!r:.60}; ask for one {noun} at a time")
     raise InputError(
-        f"{noun} must be one identifier, a whole number or a text, got {raw!r:.60} ({type(raw).__name__}); {noun}s look "
-        f"like {_examples(numbers)}"
+        f"{noun} must be one identifier, a whole number or a text, got {raw!r:.60} ({type(raw).__name__}); "
+        f"{noun}s look like {_examples(numbers)}"
     )
 
 

@@ -96,8 +96,9 @@ def begun_record(
     select: str | None,
     evaluate_every: int,
     label: str | None,
+    start: Mapping[str, Any] | None = None,
 ) -> RunRecord:
-    """What is known of a run before its first epoch; a baseline has no sampler."""
+    """What is known of a run before its first epoch; a baseline has no sampler, and few runs start from another."""
     wanted = 0 if sampler is None else sampler.wanted(split.train.n_items)
     return RunRecord(
         label=label or settings_text(model if sampler is None else sampler),
@@ -111,6 +112,7 @@ def begun_record(
             "sampler": None if sampler is None else describe(sampler.resolved(split.train)),
             "loss": None if sampler is None else describe(loss),
             "evaluate_every": evaluate_every,
+            **({} if start is None else {"start": dict(start)}),
         },
         versions=versions(_gpu(model)),
         data=data_facts(split, wanted),
