@@ -39,6 +39,8 @@ EXPECTED = [
     "Split",
     "Run",
     "RunRecord",
+    "NewUser",
+    "NewItem",
     "Audit",
     "TuningResult",
     "EvaluationReport",

@@ -49,9 +49,7 @@ EPOCHS: Final[Mapping[str, Any]] = {"epochs": 200, "patience": 10, "evaluate_use
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("datasets", nargs="?", default=",".join((*CHOOSING, *HELD_BACK)))
-    parser.add_argument(
-        "--only", default="", help="of them, separated by semicolons; all unless given"
-    )
+    parser.add_argument("--only", default="", help="of them, separated by semicolons; all unless given")
     given = parser.parse_args()
     found = (read_result("quality/defaults") or {"data": {}})["data"]
     for name in given.datasets.split(","):

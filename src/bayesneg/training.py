@@ -28,6 +28,7 @@ from bayesneg.progress import epoch_bar
 from bayesneg.runs.record import jsonable, settings_text
 from bayesneg.runs.recorder import EPOCHS_DONE, Recorder, begun_record
 from bayesneg.runs.run import NOTHING_HELD_OUT, Run, cutoffs, with_result
+from bayesneg.runs.starting import Start, trained_apart
 from bayesneg.seeding import stream
 
 EpochLine = dict[str, Any]
@@ -51,6 +52,7 @@ def fit(
     checkpoint_every: int = 10,
     progress: bool | Callable[[EpochLine], None] = True,
     observer: Observer | None = None,
+    start: Run | None = None,
 ) -> Run:
     """Train a model on ``split.train`` with the negatives of a sampler.
 
@@ -76,6 +78,9 @@ def fit(
         checkpoint_every: Epochs between two checkpoints.
         progress: Show a progress bar on stderr, show nothing, or call this function with each epoch's line.
         observer: Sees every sampled block and each epoch's end; what it returns joins the epoch's line.
+        start: An earlier run to go on from, on data whose users and items may have grown: known ones start from its
+            embeddings, new ones afresh. The model must have the same class and dimension; the optimizer and the sampler
+            start anew.
 
     Returns:
         The trained model at the reported epoch, with the data and a record of all measures.
@@ -99,19 +104,23 @@ def fit(
     for name, amount in (("evaluate_users", evaluate_users), ("patience", patience)):
         if amount is not None:
             whole(name, amount)
+    earlier = None if start is None else Start(start, model, split.train)
     record = begun_record(
         model, split, sampler, loss, seed=seed, select=select, label=label, evaluate_every=evaluate_every,
-        evaluate_users=evaluate_users, patience=patience,
+        evaluate_users=evaluate_users, patience=patience, start=None if earlier is None else earlier.facts,
     )  # fmt: skip
     if patience is not None and record.select != "best":
         raise InputError(
             "patience stops on validation data; split with validation=0.1 and select='best', or drop patience"
         )
     train = replace(split.train, truth=None)  # a sampler never sees the ground truth
+    learner = model.start(train, rng=stream(seed, "init"))
+    if earlier is not None:
+        earlier.apply(learner)
     training = _Training(
         model=model,
         split=split,
-        learner=model.start(train, rng=stream(seed, "init")),
+        learner=learner,
         sampler=(sampler or NoSampler()).prepare(train, rng=stream(seed, "sampler")),
         loss=loss,
         seed=seed,
@@ -142,7 +151,9 @@ def fit(
                 recorder.checkpoint()
             raise
     reported = training.restore_reported()
-    run = Run(training.learner.frozen(), split, replace(record, epochs=training.lines, reported_epoch=reported))
+    scorer = training.learner.frozen()
+    finished = replace(record, epochs=training.lines, reported_epoch=reported)
+    run = Run(scorer, split, finished, trained=trained_apart(training.learner, scorer))
     report = run.evaluate() if len(split.test) else NOTHING_HELD_OUT
     recorder.finish(run, report)
     return replace(run, record=with_result(run.record, report))

@@ -56,6 +56,13 @@ def train(
     ] = False,
     out: Annotated[Path | None, typer.Option(help="new folder for the run")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="resume the interrupted run in --out")] = False,
+    start: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN",
+            help="run folder to go on from, on newer data: known users and items start from its embeddings",
+        ),
+    ] = None,
     splitting: opt.Selecting,
     reading: opt.Reading,
     json: opt.Json = False,
@@ -72,6 +79,7 @@ def train(
       bayesneg train ml-100k --model ease --set l2=500
       bayesneg train clicks.csv --epochs 300 --patience 20 --final --out runs/served
       bayesneg train clicks.csv --user-column customer --sampler dns --json
+      bayesneg train clicks.csv --start runs/last-week --epochs 10 --out runs/this-week
     """
     from bayesneg.config.loss_specs import as_loss
     from bayesneg.config.registry import BASELINES
@@ -79,6 +87,7 @@ def train(
     from bayesneg.experiments.contenders import named_baselines
     from bayesneg.experiments.yardsticks import beside, verdict
     from bayesneg.progress import epoch_bar
+    from bayesneg.runs.run import load_run
     from bayesneg.training import fit
 
     if resume and out is None:
@@ -96,6 +105,7 @@ def train(
     label = specs[0].label if specs else labelled(model.upper(), for_model)
     built = build_model(model, with_device(for_model, model, device))
     selection = splitting.selection
+    earlier = None if start is None else load_run(start)
     split = splitting.split(reading)
     n_epochs = 1 if is_baseline else epochs
     given: dict[str, Any] = {"loss": chosen, "seed": seed, "label": label}
@@ -117,8 +127,16 @@ def train(
             out=None if final else out,
             resume=resume and not final,
             progress=stopping(show),
+            start=earlier,
             **given,
         )
+    if start is not None:
+        facts = run.record.spec["start"]
+        parts = (
+            f"{facts[f'n_known_{what}']:,} known and {facts[f'n_new_{what}']:,} new {what}"
+            for what in ("users", "items")
+        )
+        say(f"started from {start}: {', '.join(parts)}")
     others = beside(run, yardsticks)
     said = verdict(run.record, others)
     if final:
@@ -135,6 +153,7 @@ def train(
                 out=out,
                 resume=resume,
                 progress=stopping(show),
+                start=earlier,
                 **given,
             )
     if json:

@@ -98,8 +98,9 @@ def begun_record(
     label: str | None,
     evaluate_users: int | None = None,
     patience: int | None = None,
+    start: Mapping[str, Any] | None = None,
 ) -> RunRecord:
-    """What is known of a run before its first epoch; a baseline has no sampler."""
+    """What is known of a run before its first epoch; a baseline has no sampler, and few runs start from another."""
     wanted = 0 if sampler is None else sampler.wanted(split.train.n_items)
     return RunRecord(
         label=label or settings_text(model if sampler is None else sampler),
@@ -115,6 +116,7 @@ def begun_record(
             "evaluate_every": evaluate_every,
             **({} if evaluate_users is None else {"evaluate_users": evaluate_users}),
             **({} if patience is None else {"patience": patience}),
+            **({} if start is None else {"start": dict(start)}),
         },
         versions=versions(_gpu(model)),
         data=data_facts(split, wanted),
