@@ -57,9 +57,9 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet -c constraints.txt -e .
 	@touch $@
 
-# the tests cover the torch models and the search as well
+# the tests cover the torch models, the search, exports with an index and the server as well
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,torch,tune,als]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,torch,tune,als,index,serve]'
 	@touch $@
 
 $(VENV)/.installed-%: $(VENV)/.installed

@@ -80,6 +80,8 @@ def test_the_code_and_then_the_commands_of_a_page_run(page, small, monkeypatch, 
 def need_extras(text: str) -> None:
     if re.search("torch|lightgcn", text, flags=re.IGNORECASE):
         pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
+    if "usearch" in text:
+        pytest.importorskip("usearch", reason="usearch is not installed (the extra 'index')")
     if "bn.tune(" in text:
         pytest.importorskip("optuna", reason="optuna is not installed (the extra 'tune')")
 

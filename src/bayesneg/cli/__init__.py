@@ -17,6 +17,7 @@ from bayesneg import __version__
 from bayesneg.cli import audit, data, finished, priors, reproduce, train, tune
 from bayesneg.cli.output import say
 from bayesneg.cli.sampler_help import WithSamplers
+from bayesneg.cli.serving.export import export
 from bayesneg.errors import BayesnegError
 
 app = typer.Typer(
@@ -56,6 +57,7 @@ app.command()(audit.audit)
 app.command()(finished.evaluate)
 app.command()(finished.recommend)
 app.command()(finished.report)
+app.command()(export)
 app.command()(priors.priors)
 app.command()(reproduce.reproduce)
 app.add_typer(data.app, name="data")

@@ -250,6 +250,8 @@ class Interactions:
         """
         if self.user_ids is not other.user_ids or self.item_ids is not other.item_ids:
             raise InputError("union needs two parts of one dataset; these have different identifiers")
+        if len(other) == 0:
+            return self
         merged = Interactions.from_numbers(
             np.concatenate((self.users, other.users)),
             np.concatenate((self.indices, other.indices)),

@@ -72,7 +72,7 @@ class Run:
         excluded = self.split.train if include_held_out else self.split.known
         items, scores = ranking.recommend(self.scorer, excluded, np.array([number]), k)
         ids = self.split.train.item_ids
-        return [(_plain(ids[item]), float(score)) for item, score in zip(items[0], scores[0], strict=True) if item >= 0]
+        return [(raw(ids[item]), float(score)) for item, score in zip(items[0], scores[0], strict=True) if item >= 0]
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the run to a folder, for :func:`bayesneg.load_run`.
@@ -108,6 +108,33 @@ class Run:
         files.write_arrays(target / files.WEIGHTS, weights_of(self.scorer))
         files.write_whole(target / files.PER_USER, report.per_user.write_parquet)
         files.write_json(target / files.METRICS, {"reported_epoch": self.record.reported_epoch, **report.to_dict()})
+
+    def export(
+        self,
+        path: str | Path,
+        *,
+        index: str | None = None,
+        interactions: bool = True,
+        licence: str | None = None,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write the model to a folder that other programs read, for :func:`bayesneg.load_export` and the Hub.
+
+        Vectors as safetensors, raw identifiers as Parquet, ``config.json``, and a model card, ``README.md``.
+
+        Args:
+            path: A folder that does not exist or is empty, or with ``overwrite`` one that holds an export.
+            index: ``"usearch"`` adds an index of the items for approximate search, with its recall in the card.
+            interactions: Whether to add the interactions, whose items are excluded from recommendations.
+            licence: Licence of the data for the card, such as ``"cc-by-4.0"``; that of a built-in dataset is known.
+            overwrite: Replace the export in the folder.
+
+        Returns:
+            The folder.
+        """
+        from bayesneg.runs.exports.exporting import export_run
+
+        return export_run(self, path, index=index, interactions=interactions, licence=licence, overwrite=overwrite)
 
 
 def load_run(path: str | Path) -> Run:
@@ -152,5 +179,6 @@ def cutoffs(scorer: Scorer) -> tuple[int, ...]:
     return tuple(sorted({min(k, scorer.n_items) for k in CUTOFFS}))
 
 
-def _plain(value: Any) -> Any:
+def raw(value: Any) -> Any:
+    """A raw identifier as Python's number or text."""
     return value.item() if isinstance(value, np.generic) else value

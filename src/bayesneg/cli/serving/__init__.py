@@ -1,0 +1,1 @@
+"""Commands that put a finished run to work elsewhere: ``export`` and ``serve``."""
