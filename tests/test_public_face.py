@@ -41,6 +41,8 @@ EXPECTED = [
     "Run",
     "RunRecord",
     "ExportedModel",
+    "NewUser",
+    "NewItem",
     "Audit",
     "TuningResult",
     "EvaluationReport",

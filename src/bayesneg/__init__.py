@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from bayesneg.models.torch.custom import TorchModel as TorchModel
     from bayesneg.models.torch.lightgcn import LightGCN as LightGCN
     from bayesneg.models.torch.lightgcn import TorchMF as TorchMF
+    from bayesneg.recommendation.newcomers import NewItem as NewItem
+    from bayesneg.recommendation.newcomers import NewUser as NewUser
     from bayesneg.report.audit_page.page import write_audit as write_audit
     from bayesneg.report.comparison import write_report as write_report
     from bayesneg.runs.exports.loading import ExportedModel as ExportedModel
@@ -79,6 +81,7 @@ _HOMES = {
     "bayesneg.models.mf": ("MF",),
     "bayesneg.models.torch.custom": ("TorchModel",),
     "bayesneg.models.torch.lightgcn": ("LightGCN", "TorchMF"),
+    "bayesneg.recommendation.newcomers": ("NewItem", "NewUser"),
     "bayesneg.report.audit_page.page": ("write_audit",),
     "bayesneg.report.comparison": ("write_report",),
     "bayesneg.runs.exports.loading": ("ExportedModel", "load_export"),

@@ -26,8 +26,8 @@ from bayesneg.models.baseline import Baseline, NoSampler
 from bayesneg.models.validate import check_several
 from bayesneg.progress import epoch_bar
 from bayesneg.runs.record import jsonable, settings_text
-from bayesneg.runs.recorder import EPOCHS_DONE, Recorder, begun_record
-from bayesneg.runs.run import Run, cutoffs, with_result
+from bayesneg.runs.recorder import EPOCHS_DONE, Recorder, begun_record, with_result
+from bayesneg.runs.run import Run, cutoffs
 from bayesneg.seeding import stream
 
 EpochLine = dict[str, Any]

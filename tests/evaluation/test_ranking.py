@@ -18,7 +18,8 @@ from bayesneg.errors import InputError
 from bayesneg.evaluation import ranking
 from bayesneg.evaluation._auc import count_ordered_pairs
 from bayesneg.evaluation._topk import top_k
-from bayesneg.evaluation.ranking import evaluate, recommend
+from bayesneg.evaluation.ranking import evaluate
+from bayesneg.recommendation.lists import item_lists
 
 
 class TableScorer:
@@ -205,7 +206,7 @@ def test_one_chunk_of_scores_is_held_at_a_time(larger):
             return scores
 
     evaluate(Watched(table), split, chunk=40)
-    recommend(Watched(table), split.seen, np.arange(150), 5)
+    item_lists(Watched(table), split.seen, np.arange(150), 5)
     assert len(given) > 4
 
 
@@ -237,7 +238,7 @@ def test_ranking_leaves_the_scores_as_they_are(larger):
 
 def test_large_lists_agree_with_a_full_sort(larger):
     table, split = larger
-    items, _ = recommend(TableScorer(table), split.seen, np.arange(150), 300)
+    items, _ = item_lists(TableScorer(table), split.seen, np.arange(150), 300)
     for user in range(150):
         order = naive_order(table[user], set(split.seen.row(user).tolist()))
         assert items[user, : len(order)].tolist() == order
@@ -269,31 +270,33 @@ def test_users_without_training_items_are_counted_and_evaluated(larger):
 
 
 def test_equal_scores_rank_by_item_number():
-    items, scores = recommend(TableScorer([[1, 2, 2, 1, 2]]), interactions([[]], 5), np.array([0]), 4)
+    items, scores = item_lists(TableScorer([[1, 2, 2, 1, 2]]), interactions([[]], 5), np.array([0]), 4)
     assert items.tolist() == [[1, 2, 4, 0]]
     assert scores.tolist() == [[2, 2, 2, 1]]
 
 
 def test_a_score_that_is_nan_ranks_with_minus_infinity():
     table = [[np.nan, -np.inf, 0, np.nan, np.inf]]
-    items, scores = recommend(TableScorer(table), interactions([[]], 5), np.array([0]), 5)
+    items, scores = item_lists(TableScorer(table), interactions([[]], 5), np.array([0]), 5)
     assert items.tolist() == [[4, 2, 0, 1, 3]]
     assert np.isnan(scores[0, 2])
 
 
 def test_items_that_were_seen_are_not_recommended():
-    items, _ = recommend(TableScorer([[5, 4, 3, 2], [5, 4, 3, 2]]), interactions([[0, 2], [1]], 4), np.array([1, 0]), 2)
+    items, _ = item_lists(
+        TableScorer([[5, 4, 3, 2], [5, 4, 3, 2]]), interactions([[0, 2], [1]], 4), np.array([1, 0]), 2
+    )
     assert items.tolist() == [[0, 2], [1, 3]]
 
 
 def test_a_user_who_saw_everything_gets_an_empty_list():
-    items, scores = recommend(TableScorer([[1, 2]]), interactions([[0, 1]], 2), np.array([0]), 2)
+    items, scores = item_lists(TableScorer([[1, 2]]), interactions([[0, 1]], 2), np.array([0]), 2)
     assert items.tolist() == [[-1, -1]]
     assert np.isnan(scores).all()
 
 
 def test_no_users_get_no_recommendations():
-    items, scores = recommend(TableScorer([[1, 2]]), interactions([[0]], 2), np.array([], dtype=int), 2)
+    items, scores = item_lists(TableScorer([[1, 2]]), interactions([[0]], 2), np.array([], dtype=int), 2)
     assert items.shape == scores.shape == (0, 2)
 
 

@@ -14,7 +14,8 @@ from typing import Annotated
 import typer
 
 from bayesneg import __version__
-from bayesneg.cli import audit, data, finished, priors, reproduce, train, tune
+from bayesneg.cli import audit, data, priors, reproduce, train, tune
+from bayesneg.cli.finished import evaluate, recommend, report, similar
 from bayesneg.cli.output import say
 from bayesneg.cli.sampler_help import WithSamplers
 from bayesneg.cli.serving.export import export
@@ -54,9 +55,10 @@ app.command(cls=WithSamplers)(train.train)
 app.command()(train.compare)
 app.command()(tune.tune)
 app.command()(audit.audit)
-app.command()(finished.evaluate)
-app.command()(finished.recommend)
-app.command()(finished.report)
+app.command()(evaluate.evaluate)
+app.command()(recommend.recommend)
+app.command()(similar.similar)
+app.command()(report.report)
 app.command()(export)
 app.command()(priors.priors)
 app.command()(reproduce.reproduce)

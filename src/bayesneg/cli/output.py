@@ -37,7 +37,7 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]
     """A table on stdout; the first ``n_text`` columns are text, the others numbers."""
     console = Console()
     table = Table(
-        title=Text(title),
+        title=Text(title) if title else None,
         title_justify="left",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),

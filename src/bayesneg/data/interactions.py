@@ -6,13 +6,14 @@ Dense numbers (0 … n−1) are used everywhere inside; raw identifiers live her
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from bayesneg.data.identifiers import number_of
 from bayesneg.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -250,8 +251,6 @@ class Interactions:
         """
         if self.user_ids is not other.user_ids or self.item_ids is not other.item_ids:
             raise InputError("union needs two parts of one dataset; these have different identifiers")
-        if len(other) == 0:
-            return self
         merged = Interactions.from_numbers(
             np.concatenate((self.users, other.users)),
             np.concatenate((self.indices, other.indices)),
@@ -264,8 +263,14 @@ class Interactions:
         return replace(merged, n_duplicates=self.n_duplicates, n_below_min_rating=self.n_below_min_rating)
 
     @cached_property
-    def _user_numbers(self) -> dict[Any, int]:
+    def numbers_of_users(self) -> dict[Any, int]:
+        """Raw identifier → number."""
         return {user: number for number, user in enumerate(self.user_ids.tolist())}
+
+    @cached_property
+    def numbers_of_items(self) -> dict[Any, int]:
+        """Raw identifier → number."""
+        return {item: number for number, item in enumerate(self.item_ids.tolist())}
 
     def user_number(self, user_id: Any) -> int:
         """Look a user up.
@@ -276,7 +281,18 @@ class Interactions:
         Returns:
             The number of the user.
         """
-        return _number_of(user_id, self._user_numbers, "user")
+        return number_of(user_id, self.numbers_of_users, "user")
+
+    def item_number(self, item_id: Any) -> int:
+        """Look an item up.
+
+        Args:
+            item_id: The raw identifier; an integer and its decimal string are the same.
+
+        Returns:
+            The number of the item.
+        """
+        return number_of(item_id, self.numbers_of_items, "item")
 
     @cached_property
     def fingerprint(self) -> str:
@@ -332,13 +348,3 @@ def _latest(stamps: np.ndarray, last: np.ndarray) -> np.ndarray:
         return stamps
     starts = np.concatenate(([0], np.flatnonzero(last)[:-1] + 1))
     return np.maximum.reduceat(stamps, starts)
-
-
-def _number_of(raw: Any, numbers: Mapping[Any, int], noun: str) -> int:
-    if isinstance(raw, tuple) or not isinstance(raw, Hashable):
-        raise InputError(f"{noun} must be one identifier, got {raw!r:.60}; ask for one {noun} at a time")
-    for candidate in (raw, str(raw), int(raw) if isinstance(raw, str) and raw.isdecimal() else raw):
-        if candidate in numbers:
-            return numbers[candidate]
-    known = ", ".join(str(key) for key in list(numbers)[:3])
-    raise InputError(f"{noun} {raw!r} is not in the data; {noun}s look like {known}")

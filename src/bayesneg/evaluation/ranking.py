@@ -123,33 +123,6 @@ def evaluate(
     )
 
 
-def recommend(
-    scorer: CatalogueScorer, seen: Interactions, user_numbers: np.ndarray, k: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The k best unseen items of each user.
-
-    Args:
-        scorer: A trained model.
-        seen: Interactions whose items are excluded.
-        user_numbers: Dense user numbers, (B,).
-        k: Length of the ranking.
-
-    Returns:
-        Items (B, k) int32, best first, and their scores (B, k) float32; −1 and NaN where fewer than k are unseen.
-    """
-    (k,) = _validate_cutoffs(k, seen.n_items)
-    _check_sizes(scorer, seen)
-    users = np.asarray(user_numbers, dtype=np.int64)
-    items = np.empty((len(users), k), dtype=np.int32)
-    best = np.empty((len(users), k), dtype=np.float32)
-    for rows, scores in _score_blocks(scorer, users, None):
-        items[rows] = top_k(scores, users[rows], seen.indptr, seen.indices, k)
-        best[rows] = np.take_along_axis(scores, np.maximum(items[rows], 0), axis=1)
-        del scores
-    best[items < 0] = np.nan
-    return items, best
-
-
 def users_at_a_time(n_items: int) -> int:
     """The default number of users scored at a time: see the three constants above."""
     user_bytes = 4 * n_items

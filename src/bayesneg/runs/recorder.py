@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -167,3 +168,13 @@ def _selection(select: str | None, split: Split) -> Literal["last", "best"]:
     if select == "last":
         return "last"
     raise InputError(f"select must be 'last' or 'best', got {select!r}")
+
+
+def with_result(record: RunRecord, report: EvaluationReport) -> RunRecord:
+    """The record with the metrics that a final evaluation found."""
+    return replace(
+        record,
+        final=dict(report.mean),
+        intervals={key: report.interval(key) for key in report.values},
+        per_user=dict(report.values),
+    )

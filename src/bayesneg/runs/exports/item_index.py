@@ -24,8 +24,8 @@ import numpy as np
 from bayesneg.checks import one_of
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.evaluation import ranking
 from bayesneg.models.scorers import EmbeddingScorer
+from bayesneg.recommendation.lists import item_lists
 from bayesneg.seeding import stream
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class ItemIndex:
         sample = np.sort(stream(0, "recall of an index").choice(len(users), n, replace=False))
         scorer = EmbeddingScorer(users, self.items)
         shares: dict[int, list[float]] = {k: [] for k in lengths}
-        exact, _ = ranking.recommend(scorer, seen, sample, max(lengths)) if lengths else (np.empty((n, 0)), None)
+        exact = item_lists(scorer, seen, sample, max(lengths, default=1)).items
         n_exact = 0
         for place, user in enumerate(sample):
             for k in lengths:

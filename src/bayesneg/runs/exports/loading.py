@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from bayesneg.data.identifiers import Unknown
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.models.scorers import EmbeddingScorer
 from bayesneg.models.serialization import scorer_from
+from bayesneg.recommendation.newcomers import NewUser, plain
+from bayesneg.recommendation.restrictions import seen_by
 from bayesneg.runs import folder as files
 from bayesneg.runs.exports import exporting
 from bayesneg.runs.exports.item_index import ItemIndex
 from bayesneg.runs.record import RunRecord
-from bayesneg.runs.run import Run, raw
+from bayesneg.runs.run import Run
+
+NOTHING: Final = np.empty(0, dtype=np.int32)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,26 +45,106 @@ class ExportedModel:
         search = "exact search" if self.index is None else "search by index"
         return f"ExportedModel({self.run!r}, {search})"
 
-    def recommend(self, user: Any, *, k: int = 10, include_held_out: bool = False) -> list[tuple[Any, float]]:
+    @property
+    def has_interactions(self) -> bool:
+        """Whether the export has the interactions, whose items are excluded."""
+        return bool(self.config.get("has_interactions", True))
+
+    def recommend(
+        self,
+        user: Any,
+        *,
+        k: int = 10,
+        exclude: Iterable[Any] | None = None,
+        only: Iterable[Any] | None = None,
+        include_seen: bool = False,
+        include_held_out: bool = False,
+    ) -> list[tuple[Any, float]]:
         """The highest-scored items that the user has not interacted with.
 
         Args:
             user: The raw identifier of a user.
             k: How many items.
+            exclude: Identifiers of items that are never recommended; with them search is exact.
+            only: Identifiers of the only items that may be recommended; with them search is exact.
+            include_seen: Also recommend items that the user has interacted with.
             include_held_out: Also recommend items of the user's validation and test part.
 
         Returns:
             Pairs of raw item identifier and score, best first: those of :meth:`bayesneg.Run.recommend`, or with an
             index nearly all of them; where the export has no interactions, nothing is excluded.
         """
-        train, scorer = self.run.split.train, self.run.scorer
-        if self.index is not None and isinstance(scorer, EmbeddingScorer) and 1 <= k <= train.n_items:
-            number = train.user_number(user)
-            excluded = (train if include_held_out else self.run.split.known).row(number)
-            found = self.index.best(scorer.users[number], excluded, k)
+        run = self.run
+        if exclude is None and only is None and isinstance(run.scorer, EmbeddingScorer):
+            number = run.split.train.user_number(user)
+            seen = seen_by(run.split, include_seen=include_seen, include_held_out=include_held_out)
+            found = self._by_index(run.scorer.users[number], NOTHING if seen is None else seen.row(number), k)
             if found is not None:
-                return [(raw(train.item_ids[item]), float(score)) for item, score in zip(*found, strict=True)]
-        return self.run.recommend(user, k=k, include_held_out=include_held_out)
+                return found
+        return run.recommend(
+            user, k=k, exclude=exclude, only=only, include_seen=include_seen, include_held_out=include_held_out
+        )
+
+    def similar(self, item: Any, k: int = 10) -> list[tuple[Any, float]]:
+        """The items that are most similar to one, by exact search, as :meth:`bayesneg.Run.similar` gives them.
+
+        Args:
+            item: The raw identifier of an item.
+            k: How many items.
+
+        Returns:
+            Pairs of raw item identifier and similarity, best first.
+        """
+        return self.run.similar(item, k)
+
+    def fold_in(self, items: Iterable[Any], *, unknown: Unknown = "error") -> NewUser:
+        """A user that training has not seen, as :meth:`bayesneg.Run.fold_in` gives it.
+
+        Args:
+            items: Identifiers of the items of a new user.
+            unknown: Whether an item that the model does not know is an ``"error"`` or is left out (``"skip"``).
+
+        Returns:
+            The new user; its ``recommend`` searches exactly, :meth:`recommend_to` by the index.
+        """
+        self.check_fold_in()
+        return self.run.fold_in(items, unknown=unknown)
+
+    def check_fold_in(self) -> None:
+        """Raise an error where the export lacks the interactions that folding in is fitted to."""
+        if not self.has_interactions:
+            raise InputError(
+                "a new user cannot be folded in by an export without interactions, which the fold-in is fitted to; "
+                "export the run with them"
+            )
+
+    def recommend_to(
+        self, user: NewUser, *, k: int = 10, exclude: Iterable[Any] | None = None, only: Iterable[Any] | None = None
+    ) -> list[tuple[Any, float]]:
+        """The highest-scored items for a user that was folded in, by the index where there is one.
+
+        Args:
+            user: What :meth:`fold_in` returned.
+            k: How many items.
+            exclude: Identifiers of items that are never recommended; with them search is exact.
+            only: Identifiers of the only items that may be recommended; with them search is exact.
+
+        Returns:
+            Pairs of raw item identifier and score, best first.
+        """
+        if exclude is None and only is None and user.vector is not None:
+            found = self._by_index(user.vector, user.history.indices, k)
+            if found is not None:
+                return found
+        return user.recommend(k=k, exclude=exclude, only=only)
+
+    def _by_index(self, vector: np.ndarray, excluded: np.ndarray, k: int) -> list[tuple[Any, float]] | None:
+        """None where search is exact."""
+        if self.index is None or not isinstance(k, int) or not 1 <= k <= self.run.scorer.n_items:
+            return None  # exact search says what is wrong with k
+        found = self.index.best(vector, excluded, k)
+        ids = self.run.split.train.item_ids
+        return None if found is None else [(plain(ids[item]), float(score)) for item, score in zip(*found, strict=True)]
 
 
 def load_export(path: str | Path, *, index: bool = True) -> ExportedModel:

@@ -1,0 +1,1 @@
+"""Commands on finished runs: ``evaluate``, ``recommend``, ``similar`` and ``report``."""

@@ -1,0 +1,65 @@
+"""``bayesneg evaluate``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from bayesneg.cli import options as opt
+from bayesneg.cli.finished.arguments import RunFolder
+from bayesneg.cli.output import check_file, say, show_json
+from bayesneg.cli.show import show_report
+from bayesneg.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+PER_USER: Final[dict[str, Callable[[pl.DataFrame, Path], None]]] = {  # ending → how the rows are written
+    ".csv": lambda frame, path: frame.write_csv(path),
+    ".parquet": lambda frame, path: frame.write_parquet(path),
+}
+
+
+def evaluate(
+    run: RunFolder,
+    k: Annotated[
+        str | None, typer.Option("-k", "--k", metavar="N,N,…", help="list lengths", show_default="5,10,20")
+    ] = None,
+    part: Annotated[str, typer.Option(help="test or validation")] = "test",
+    per_user: Annotated[
+        Path | None, typer.Option(help="also write one row per user to this file, .csv or .parquet")
+    ] = None,
+    json: opt.Json = False,
+) -> None:
+    """Evaluate a finished run over the full catalogue: every metric with its 95% interval over users.
+
+    \b
+    Example:
+      bayesneg evaluate runs/bns -k 5,10,20,50
+    """
+    from bayesneg.runs.run import load_run
+
+    if per_user is not None:
+        check_file(per_user, "--per-user")
+        if per_user.suffix.lower() not in PER_USER:
+            raise InputError(f"--per-user {per_user} must end in {' or '.join(PER_USER)}, which says how it is written")
+    lengths = None if k is None else _lengths(k)
+    loaded = load_run(run)
+    found = loaded.evaluate(k=lengths, part=part)
+    if per_user is not None:
+        PER_USER[per_user.suffix.lower()](found.per_user, per_user)
+        say(f"one row per user in {per_user}")
+    if json:
+        show_json({"run": str(run), **found.to_dict()})
+    else:
+        show_report(found)
+
+
+def _lengths(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise InputError(f"-k must be whole numbers separated by commas, got {text!r}") from None

@@ -1,0 +1,50 @@
+"""``bayesneg report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bayesneg.cli import options as opt
+from bayesneg.cli.output import counted, report_file, show, show_json
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="run folders, or folders of run folders")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="HTML file to write",
+            show_default="report.html, or report-2.html … where that exists",
+        ),
+    ] = None,
+    force: opt.Force = False,
+    title: Annotated[
+        str | None, typer.Option(help="heading of the report", show_default="samplers and datasets")
+    ] = None,
+    json: opt.Json = False,
+) -> None:
+    """Write one HTML report of finished runs, with tables and learning curves.
+
+    \b
+    Example:
+      bayesneg report runs/rns runs/bns -o report.html
+    """
+    from bayesneg.report.comparison import write_report
+    from bayesneg.runs.folder import find_runs, read_record, reading
+
+    page = report_file(output, "-o", default="report.html", force=force)
+    folders = {folder.resolve(): folder for path in runs for folder in find_runs(path)}  # each run once
+    records = []
+    for folder in folders.values():
+        with reading(folder):
+            records.append(read_record(folder))
+    written = write_report(records, page, title=title)
+    if json:
+        show_json({"report": str(written), "n_runs": len(records)})
+    else:
+        show(f"report of {counted(len(records), 'run', 'runs')}: {written.resolve()}")

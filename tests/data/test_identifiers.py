@@ -1,0 +1,39 @@
+"""Identifiers: what counts as the same, and what is near."""
+
+from __future__ import annotations
+
+import pytest
+
+from bayesneg.data.identifiers import nearest
+from bayesneg.data.interactions import Interactions
+from bayesneg.errors import InputError
+
+
+def test_the_nearest_integers_are_those_nearest_in_value():
+    assert nearest("47", [1, 50, 44, 900, 48]) == [48, 44, 50]
+
+
+def test_the_nearest_texts_are_those_of_a_similar_spelling_in_any_case():
+    assert nearest("matrx", ["Matrix", "Heat", "Matrix II"])[0] == "Matrix"
+    assert nearest("zzz", ["Matrix", "Heat"]) == []
+
+
+def test_among_very_many_texts_the_nearest_is_still_found():
+    others = [f"{letter}{n}" for letter in "cdefg" for n in range(5_000)]
+    assert nearest("ab-Matrx", [*others, "ab-Matrix"]) == ["ab-Matrix"]
+
+
+def test_an_integer_and_its_text_are_one_identifier():
+    data = Interactions.from_pairs([7, 8, -3], ["a", "b", "c"])
+    assert data.user_number("7") == data.user_number(7) == 0
+    assert data.user_number("-3") == 2
+    assert data.item_number("c") == 2
+
+
+@pytest.mark.parametrize("raw", [7.0, None, True])
+def test_an_identifier_of_another_type_is_refused(raw):
+    data = Interactions.from_pairs([7, 8, 1], ["a", "b", "c"])
+    with pytest.raises(
+        InputError, match=r"user must be one identifier, a whole number or a text, got .* users look like 7, 8, 1"
+    ):
+        data.user_number(raw)
