@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from bayesneg.cli import options as opt
+from bayesneg.cli.finished.arguments import RunFolder
 from bayesneg.cli.output import say, show, show_json, show_table
-
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="a run folder that train --out or compare --out wrote")]
 
 
 def export(

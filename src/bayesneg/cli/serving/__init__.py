@@ -1,1 +1,0 @@
-"""Commands that put a finished run to work elsewhere: ``export`` and ``serve``."""
