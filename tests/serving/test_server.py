@@ -114,6 +114,7 @@ def test_an_unknown_identifier_is_a_404_with_the_sentence_of_the_run(client, run
         ("/similar?item=film%201&k=-1", 422, "k must be at least 1, got -1"),
         ("/fold-in", 405, "/fold-in does not take GET; use POST"),
         ("/../etc/passwd", 404, "there is no '/etc/passwd'; the paths are /recommend, /similar"),
+        ("/recommend?user=1&user=2", 400, "user is given 2 times; give it once"),
         ("/", 404, "there is no '/'; the paths are /recommend"),
     ],
 )
@@ -126,7 +127,12 @@ def test_a_wrong_request_gets_a_sentence(client, path, status, expected):
     [
         ("/fold-in", {"items": []}, 422, "items must name at least one identifier, got none"),
         ("/fold-in", {"items": "film 1"}, 422, "items must be a list of identifiers, got 'film 1'"),
-        ("/fold-in", {"items": ["film 1", 1.5]}, 422, "items[1] must be"),
+        (
+            "/fold-in",
+            {"items": ["film 1", 1.5]},
+            422,
+            "items[1] must be an identifier, a whole number or a text, got 1.5",
+        ),
         ("/fold-in", {"items": [["film 1"]]}, 422, "items[0] must be"),
         ("/fold-in", {"items": [True]}, 422, "items[0] must be"),
         ("/fold-in", {"items": ["film 1"] * 21}, 400, "items must have at most 20 identifiers, got 21"),
@@ -145,6 +151,10 @@ def test_a_wrong_body_gets_a_sentence(client, path, body, status, expected):
 def test_a_body_that_is_no_json_gets_a_sentence(client):
     headers = {"content-type": "application/json"}
     assert "the body must be JSON" in error_of(client.post("/fold-in", content=b'{"items', headers=headers), 422)
+    assert "send it with the header content-type: application/json" in error_of(
+        client.post("/fold-in", content=b'{"items": [1]}', headers={"content-type": "text/plain"}), 422
+    )
+    assert "/recommend does not take PUT; use GET or POST" in error_of(client.put("/recommend"), 405)
     assert "the body is missing" in error_of(client.post("/fold-in"), 422)
 
 

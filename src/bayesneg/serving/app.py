@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Annotated, Any, Final
 
 from anyio.to_thread import current_default_thread_limiter
-from fastapi import FastAPI, Query, Request, Response
+from fastapi import Depends, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
@@ -58,7 +59,12 @@ def create_app(reloader: Reloader, limits: Limits) -> FastAPI:
     app.add_middleware(Guard, telemetry=reloader.telemetry, max_body=limits.max_body, paths=PATHS)
     _answer_errors(app)
 
-    @app.get("/recommend", responses=PROBLEMS, summary="The best items that a user does not have yet")
+    @app.get(
+        "/recommend",
+        dependencies=[Depends(_each_once)],
+        responses=PROBLEMS,
+        summary="The best items that a user does not have yet",
+    )
     def recommend(asked: Annotated[msg.RecommendQuery, Query()]) -> msg.Recommended:
         limits.check(k=asked.k)
         return _list_of(reloader.current.model, asked.user, k=asked.k, include_held_out=asked.include_held_out)
@@ -71,7 +77,9 @@ def create_app(reloader: Reloader, limits: Limits) -> FastAPI:
             _user_number(model, user)
         return msg.RecommendedLists(lists=[_list_of(model, user, **how) for user in asked.users])
 
-    @app.get("/similar", responses=PROBLEMS, summary="The items most similar to one")
+    @app.get(
+        "/similar", dependencies=[Depends(_each_once)], responses=PROBLEMS, summary="The items most similar to one"
+    )
     def similar(asked: Annotated[msg.SimilarQuery, Query()]) -> msg.SimilarItems:
         limits.check(k=asked.k)
         model = reloader.current.model
@@ -119,6 +127,14 @@ async def _with_few_threads(app: FastAPI) -> AsyncIterator[None]:
     """Scores of a large catalogue take memory and all cores: more requests at a time would only wait for each other."""
     current_default_thread_limiter().total_tokens = 2 * (os.cpu_count() or 1)
     yield
+
+
+async def _each_once(request: Request) -> None:
+    """Of a parameter that is given twice the last would count, and nobody would know."""
+    given = Counter(name for name, _ in request.query_params.multi_items())
+    for name, times in given.items():
+        if times > 1:
+            raise InputError(f"{name:.60} is given {times} times; give it once")
 
 
 @contextmanager
@@ -175,8 +191,9 @@ def _answer_errors(app: FastAPI) -> None:
         if error.status_code == 404:
             return _problem(404, f"there is no {request.url.path!r:.80}; the paths are {', '.join(PATHS)}")
         if error.status_code == 405:
-            allowed = (error.headers or {}).get("Allow", "another method")
-            return _problem(405, f"{request.url.path} does not take {request.method}; use {allowed}", error.headers)
+            allowed = " or ".join(msg.methods(request.url.path))
+            sentence = f"{request.url.path} does not take {request.method}; use {allowed}"
+            return _problem(405, sentence, {"Allow": allowed.replace(" or ", ", ")})
         return _problem(error.status_code, f"{error.detail}; the paths are {', '.join(PATHS)}")
 
     @app.exception_handler(Exception)

@@ -131,6 +131,11 @@ def parameters(method: str, path: str) -> list[str]:
     return list(_ASKED[method, path].model_fields)
 
 
+def methods(path: str) -> list[str]:
+    """The methods that a path takes."""
+    return [method for method, each in _ASKED if each == path] or ["GET"]
+
+
 _RULES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {  # kind of pydantic's error → the rule
     "greater_than_equal": lambda context: f"be at least {context['ge']}",
     "less_than_equal": lambda context: f"be at most {context['le']}",
@@ -139,7 +144,6 @@ _RULES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {  # kind of p
     "int_from_float": lambda _: "be a whole number",
     "bool_parsing": lambda _: "be true or false",
     "bool_type": lambda _: "be true or false",
-    "string_type": lambda _: "be an identifier, a whole number or a text",
     "list_type": lambda _: "be a list of identifiers",
     "too_short": lambda _: "name at least one identifier",
     "string_too_short": lambda _: "not be empty",
@@ -164,9 +168,11 @@ def sentence(errors: Sequence[Mapping[str, Any]], known: Sequence[str]) -> str:
         return f"there is no parameter {name!r:.60}; the parameters are {', '.join(known)}"
     if kind == "json_invalid":
         return f"the body must be JSON ({error['ctx']['error']})"
-    if len(where) > 1 and where[1].isdigit():
-        name = f"{name}[{where[1]}]"
     given = error.get("input")
+    if isinstance(given, bytes):
+        return "the body must be JSON; send it with the header content-type: application/json"
+    if len(where) > 1 and where[1].isdigit() and not kind.startswith("string_too"):
+        return f"{name}[{where[1]}] must be an identifier, a whole number or a text, got {given!r:.60}"
     is_number = kind in ("greater_than_equal", "less_than_equal")  # in a query it is still text
     got = "none" if kind == "too_short" else f"{given!s:.60}" if is_number else f"{given!r:.60}"
     rule = _RULES.get(kind)
