@@ -32,7 +32,7 @@ test-integrations: $(VENV_INTEGRATIONS)/.installed
 coverage: $(VENV)/.installed-dev
 	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
 
-MEASURED := $(addprefix speed.bench_,epoch peers cdf scaling threads ceilings evaluation reading million lightgcn) \
+MEASURED := $(addprefix speed.bench_,epoch peers cdf scaling threads ceilings evaluation reading million lightgcn serving) \
   $(addprefix speed.losses.bench_,losses pools drop_in) $(addprefix quality.,score_cdf over_time likelihoods)
 
 bench: $(VENV)/.installed-dev $(VENV)/.installed-bench

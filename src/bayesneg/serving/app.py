@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import Depends, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from bayesneg import __version__
@@ -23,6 +24,8 @@ from bayesneg.serving.limits import Guard, Limits
 from bayesneg.serving.reloading import Reloader
 from bayesneg.serving.telemetry import CONTENT_TYPE
 
+T = TypeVar("T")
+AT_ONCE: Final = 20_000  # items that are ranked in less than a millisecond
 PATHS: Final = ("/recommend", "/similar", "/fold-in", "/health", "/metrics", "/docs", "/openapi.json")
 PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": msg.Problem, "description": text}
@@ -65,9 +68,10 @@ def create_app(reloader: Reloader, limits: Limits) -> FastAPI:
         responses=PROBLEMS,
         summary="The best items that a user does not have yet",
     )
-    def recommend(asked: Annotated[msg.RecommendQuery, Query()]) -> msg.Recommended:
+    async def recommend(asked: Annotated[msg.RecommendQuery, Query()]) -> msg.Recommended:
         limits.check(k=asked.k)
-        return _list_of(reloader.current.model, asked.user, k=asked.k, include_held_out=asked.include_held_out)
+        model, how = reloader.current.model, {"k": asked.k, "include_held_out": asked.include_held_out}
+        return await _computed(model, lambda: _list_of(model, asked.user, **how))
 
     @app.post("/recommend", responses=PROBLEMS, summary="The lists of several users")
     def recommend_several(asked: msg.RecommendBody) -> msg.RecommendedLists:
@@ -80,15 +84,10 @@ def create_app(reloader: Reloader, limits: Limits) -> FastAPI:
     @app.get(
         "/similar", dependencies=[Depends(_each_once)], responses=PROBLEMS, summary="The items most similar to one"
     )
-    def similar(asked: Annotated[msg.SimilarQuery, Query()]) -> msg.SimilarItems:
+    async def similar(asked: Annotated[msg.SimilarQuery, Query()]) -> msg.SimilarItems:
         limits.check(k=asked.k)
         model = reloader.current.model
-        train = model.run.split.train
-        with _looking_up():
-            number = train.item_number(asked.item)
-        item = plain(train.item_ids[number])
-        found = model.similar(item, asked.k)
-        return msg.SimilarItems(item=item, items=[msg.Similar(item=other, similarity=value) for other, value in found])
+        return await _computed(model, lambda: _similar_to(model, asked.item, asked.k))
 
     @app.post("/fold-in", responses=PROBLEMS, summary="The list of a new user, from the user's items")
     def fold_in(asked: msg.FoldInBody) -> msg.FoldedIn:
@@ -120,6 +119,13 @@ def create_app(reloader: Reloader, limits: Limits) -> FastAPI:
         return Response(text, media_type=CONTENT_TYPE)
 
     return app
+
+
+async def _computed(model: ExportedModel, answer: Callable[[], T]) -> T:
+    """The answer, from another thread where the catalogue is large; below, the way there would take longer."""
+    if model.run.split.train.n_items <= AT_ONCE:
+        return answer()
+    return await run_in_threadpool(answer)
 
 
 @asynccontextmanager
@@ -158,6 +164,14 @@ def _list_of(model: ExportedModel, user: Any, **how: Any) -> msg.Recommended:
         n_training_interactions=len(train.row(number)) if model.has_interactions else None,
         items=_scored(model.recommend(user, **how)),
     )
+
+
+def _similar_to(model: ExportedModel, item: Any, k: int) -> msg.SimilarItems:
+    train = model.run.split.train
+    with _looking_up():
+        number = train.item_number(item)
+    found = [msg.Similar(item=other, similarity=value) for other, value in model.similar(item, k)]
+    return msg.SimilarItems(item=plain(train.item_ids[number]), items=found)
 
 
 def _scored(found: list[tuple[Any, float]]) -> list[msg.Scored]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
@@ -41,7 +42,7 @@ class LoadedModel:
 
 
 def load_model(folder: Path, *, index: bool) -> LoadedModel:
-    """Read a run or an export, and score once, so that the first request finds everything compiled."""
+    """Read a run or an export, so that its first request waits for nothing."""
     while True:
         signature = signature_of(folder)
         try:
@@ -52,8 +53,7 @@ def load_model(folder: Path, *, index: bool) -> LoadedModel:
             continue  # the folder was replaced meanwhile
         if signature_of(folder) == signature:
             break
-    if model.run.split.train.n_users and model.run.split.train.n_items:
-        model.recommend(model.run.split.train.user_ids[0].item(), k=1)
+    _warm_up(model)
     return LoadedModel(model, signature, time.time())
 
 
@@ -65,6 +65,17 @@ def _read(folder: Path, *, index: bool) -> ExportedModel:
     raise InputError(
         f"{folder} holds no run and no export; give a folder that 'bayesneg train --out' or 'export' wrote"
     )
+
+
+def _warm_up(model: ExportedModel) -> None:
+    """Compile, and compute what is kept: tables of identifiers, and the fit behind fold-in."""
+    train = model.run.split.train
+    user, item = train.user_ids[:1].tolist()[0], train.item_ids[:1].tolist()[0]
+    model.recommend(user, k=1)
+    with suppress(InputError):  # a model that does not compare items
+        model.similar(item, k=1)
+    with suppress(InputError):  # an export without interactions
+        model.recommend_to(model.fold_in([item]), k=1)
 
 
 def signature_of(folder: Path) -> Signature:
