@@ -6,7 +6,8 @@ Two catalogues: MF (d = 64) trained on MovieLens-1M, and a million items and a h
 those of that model, drawn at random with noise of 0.3 of their standard deviation; each user knows twenty items there.
 Each is exported with an index, and served with it and by exact search. Clients keep their connection and ask for
 ``/recommend?k=10`` of random users as fast as answers come; they run in one process on the same cores as the server,
-whose throughput is the lower for it; ``load`` is the load average of the machine after a measurement. Writes results/speed/bench_serving.json after every measurement.
+whose throughput is the lower for it; ``load`` is the load average of the machine after a measurement. Writes
+results/speed/bench_serving.json after every measurement.
 """
 
 from __future__ import annotations

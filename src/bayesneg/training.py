@@ -26,8 +26,9 @@ from bayesneg.models.baseline import Baseline, NoSampler
 from bayesneg.models.validate import check_several
 from bayesneg.progress import epoch_bar
 from bayesneg.runs.record import jsonable, settings_text
-from bayesneg.runs.recorder import EPOCHS_DONE, Recorder, begun_record, with_result
-from bayesneg.runs.run import Run, cutoffs
+from bayesneg.runs.recorder import EPOCHS_DONE, Recorder, begun_record
+from bayesneg.runs.run import Run, cutoffs, with_result
+from bayesneg.runs.starting import Start, trained_apart
 from bayesneg.seeding import stream
 
 EpochLine = dict[str, Any]
@@ -49,6 +50,7 @@ def fit(
     checkpoint_every: int = 10,
     progress: bool | Callable[[EpochLine], None] = True,
     observer: Observer | None = None,
+    start: Run | None = None,
 ) -> Run:
     """Train a model on ``split.train`` with the negatives of a sampler.
 
@@ -70,6 +72,9 @@ def fit(
         checkpoint_every: Epochs between two checkpoints.
         progress: Show a progress bar on stderr, show nothing, or call this function with each epoch's line.
         observer: Sees every sampled block and each epoch's end; what it returns joins the epoch's line.
+        start: An earlier run to go on from, on data whose users and items may have grown: known ones start from its
+            embeddings, new ones afresh. The model must have the same class and dimension; the optimizer and the sampler
+            start anew.
 
     Returns:
         The trained model at the reported epoch, with the data and a record of all measures.
@@ -90,14 +95,26 @@ def fit(
     loss = as_loss(loss)
     if sampler is not None:
         check_several(model, sampler, loss)
+    earlier = None if start is None else Start(start, model, split.train)
     record = begun_record(
-        model, split, sampler, loss, seed=seed, select=select, evaluate_every=evaluate_every, label=label
+        model,
+        split,
+        sampler,
+        loss,
+        seed=seed,
+        select=select,
+        evaluate_every=evaluate_every,
+        label=label,
+        start=None if earlier is None else earlier.facts,
     )
     train = replace(split.train, truth=None)  # a sampler never sees the ground truth
+    learner = model.start(train, rng=stream(seed, "init"))
+    if earlier is not None:
+        earlier.apply(learner)
     training = _Training(
         model=model,
         split=split,
-        learner=model.start(train, rng=stream(seed, "init")),
+        learner=learner,
         sampler=(sampler or NoSampler()).prepare(train, rng=stream(seed, "sampler")),
         loss=loss,
         seed=seed,
@@ -127,7 +144,9 @@ def fit(
                 recorder.checkpoint()
             raise
     reported = training.restore_reported()
-    run = Run(training.learner.frozen(), split, replace(record, epochs=training.lines, reported_epoch=reported))
+    scorer = training.learner.frozen()
+    finished = replace(record, epochs=training.lines, reported_epoch=reported)
+    run = Run(scorer, split, finished, trained=trained_apart(training.learner, scorer))
     report = run.evaluate()
     recorder.finish(run, report)
     return replace(run, record=with_result(run.record, report))

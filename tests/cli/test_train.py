@@ -159,3 +159,15 @@ def test_a_comparison_with_baselines_is_resumed(bayesneg, ratings):
 def test_mistakes_with_baselines_are_errors(bayesneg, ratings, arguments, error):
     command, *rest = arguments
     assert error in bayesneg(command, ratings, *rest).error
+
+
+def test_training_goes_on_from_a_run_on_newer_data(bayesneg, ratings, finished, place):
+    newer = ratings.read_text() + "u7,new item,5,9000\nnew user,i3,4,9001\nnew user,i5,4,9002\nnew user,i9,4,9003\n"
+    (place / "newer.csv").write_text(newer)
+    done = bayesneg("train", "newer.csv", "--start", finished, "--epochs", 2, "--out", "next")
+    assert done.code == 0, done.err
+    assert "30 known and 1 new users, 40 known and 1 new items" in done.err
+    assert json.loads((place / "next" / "run.json").read_text())["record"]["spec"]["start"]["n_new_items"] == 1
+    wrong = bayesneg("train", "newer.csv", "--start", finished, "--set", "dim=7", "--epochs", 2).error
+    assert "start has dim 32, and the model has dim 7; set dim=32 (--set dim=32)" in wrong
+    assert "nowhere holds no run" in bayesneg("train", "newer.csv", "--start", "nowhere").error

@@ -291,3 +291,13 @@ def test_a_model_without_vectors_is_refused(run, tmp_path):
 
     with pytest.raises(InputError, match="gives scores without vectors"):
         bn.Run(Scores(), run.split, run.record).export(tmp_path / "model")
+
+
+def test_a_user_without_training_interactions_is_searched_exactly(run, tmp_path, monkeypatch):
+    """The vector of such a user says nothing, and a model may rank by something else."""
+    train = run.split.train.select(run.split.train.users != 5)
+    split = bn.Split(train=train, test=run.split.test, validation=run.split.validation)
+    loaded = bn.load_export(bn.Run(run.scorer, split, run.record).export(tmp_path / "model", index="usearch"))
+    monkeypatch.setattr(ItemIndex, "best", lambda *_: pytest.fail("searched by the index"))
+    user = train.user_ids[5].item()
+    assert loaded.recommend(user, k=3) == loaded.run.recommend(user, k=3)

@@ -40,6 +40,13 @@ def train(
     evaluate_every: opt.EvaluateEvery = 1,
     out: Annotated[Path | None, typer.Option(help="new folder for the run")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="resume the interrupted run in --out")] = False,
+    start: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN",
+            help="run folder to go on from, on newer data: known users and items start from its embeddings",
+        ),
+    ] = None,
     splitting: opt.Selecting,
     reading: opt.Reading,
     json: opt.Json = False,
@@ -55,11 +62,13 @@ def train(
       bayesneg train ml-100k --loss softmax:temperature=0.2 --sampler rns:negatives=16
       bayesneg train ml-100k --model ease --set l2=500
       bayesneg train clicks.csv --user-column customer --sampler dns --json
+      bayesneg train clicks.csv --start runs/last-week --epochs 10 --out runs/this-week
     """
     from bayesneg.config.loss_specs import as_loss
     from bayesneg.config.registry import BASELINES
     from bayesneg.config.specs import SamplerSpec, build_model, labelled, sort_settings, with_device
     from bayesneg.progress import epoch_bar
+    from bayesneg.runs.run import load_run
     from bayesneg.training import fit
 
     if resume and out is None:
@@ -75,6 +84,7 @@ def train(
     label = specs[0].label if specs else labelled(model.upper(), for_model)
     built = build_model(model, with_device(for_model, model, device))
     selection = splitting.selection
+    earlier = None if start is None else load_run(start)
     split = splitting.split(reading)
     n_epochs = 1 if is_baseline else epochs
     # what a custom sampler prints must not mix with --json
@@ -92,7 +102,15 @@ def train(
             out=out,
             resume=resume,
             progress=stopping(show),
+            start=earlier,
         )
+    if start is not None:
+        facts = run.record.spec["start"]
+        parts = (
+            f"{facts[f'n_known_{what}']:,} known and {facts[f'n_new_{what}']:,} new {what}"
+            for what in ("users", "items")
+        )
+        say(f"started from {start}: {', '.join(parts)}")
     if json:
         show_json({**run.record.to_dict(), "out": None if out is None else str(out)})
         return

@@ -27,6 +27,7 @@ from bayesneg.interfaces.learning import (
     RanksOnDevice,
     RefreshesOnDevice,
     Sampled,
+    StartsFromEmbeddings,
     Sums,
 )
 from bayesneg.interfaces.loss import BPR_LOSS, Loss
@@ -59,6 +60,7 @@ __all__ = [
     "RuleSampler",
     "Sampled",
     "Scorer",
+    "StartsFromEmbeddings",
     "Sums",
     "n_layers_of",
     "weighted_pairs",

@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces.loss import BPR_LOSS, Loss
-from bayesneg.interfaces.sampling import Batch, NegativeSampler, Scorer
+from bayesneg.interfaces.sampling import Batch, Embeddings, NegativeSampler, Scorer
 
 NO_LABELS: Mapping[str, Interactions] = MappingProxyType({})
 
@@ -169,6 +169,27 @@ class RanksOnDevice(Protocol):
 
         Returns:
             Item numbers (B, k) int32, best first; −1 where fewer than k are left.
+        """
+        ...
+
+
+@runtime_checkable
+class StartsFromEmbeddings(Protocol):
+    """A learner that may start from the embeddings of an earlier run."""
+
+    def trained_embeddings(self) -> Embeddings | None:
+        """The embeddings that training moves, before any normalisation or graph convolution.
+
+        Returns:
+            A row for each user and each item; None for a module that keeps others.
+        """
+        ...
+
+    def start_from(self, embeddings: Embeddings) -> None:
+        """Replace the embeddings that training moves.
+
+        Args:
+            embeddings: Of the shapes that :meth:`trained_embeddings` returns.
         """
         ...
 

@@ -135,6 +135,13 @@ class MFLearner(EmbeddingScorer):
         self.thresholds = state.get("thresholds")
         self._renormalise()
 
+    def trained_embeddings(self) -> Embeddings:
+        return self.vectors
+
+    def start_from(self, embeddings: Embeddings) -> None:
+        self.vectors.users[:], self.vectors.items[:] = embeddings
+        self._renormalise()
+
     def is_finite(self) -> bool:
         return all(bool(np.isfinite(vectors).all()) for vectors in self.vectors)
 

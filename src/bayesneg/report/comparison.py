@@ -21,7 +21,7 @@ from bayesneg.report.summary import final_keys, summarise
 from bayesneg.runs.record import RunRecord, is_number
 from bayesneg.runs.run import Run
 
-LeadingSections = Mapping[str, Sequence[Section]]
+SectionsOfDatasets = Mapping[str, Sequence[Section]]  # dataset → sections beside those of its records
 _LEADING = ("ndcg", "precision", "recall", "auc")
 
 
@@ -30,8 +30,9 @@ def write_report(
     path: str | Path,
     *,
     title: str | None = None,
-    first: LeadingSections | None = None,
+    first: SectionsOfDatasets | None = None,
     indistinguishable: Mapping[str, LabelPairs] | None = None,
+    item_data: str | Path | None = None,
 ) -> Path:
     """Write the HTML report of a comparison: one file that opens offline.
 
@@ -43,6 +44,8 @@ def write_report(
         first: Dataset → sections that come before those made from its records.
         indistinguishable: Dataset → pairs of labels that a stricter test could not distinguish; the headline then
             names no winner between them.
+        item_data: A table of items with a column item or id and others, such as titles; adds recommendations of a few
+            users, with these columns. Needs runs with their models, as :func:`bayesneg.load_run` reads them.
 
     Returns:
         The path of the file.
@@ -52,15 +55,30 @@ def write_report(
         >>> runs = bn.compare(bn.MF(), bn.load("synthetic"), "rns,bns", seeds=3)  # doctest: +SKIP
         >>> bn.write_report(runs, "report.html")  # doctest: +SKIP
     """
-    return write_page(render(as_records(records), title=title, first=first, indistinguishable=indistinguishable), path)
+    found = as_records(records)
+    last = None
+    if item_data is not None:
+        from bayesneg.report.examples import example_sections
+
+        runs = [
+            each for each in ([records] if isinstance(records, Run | RunRecord) else records) if isinstance(each, Run)
+        ]
+        if not runs:
+            raise InputError(
+                "item_data shows what models recommend, and records have no model; give runs, such as "
+                "bn.load_run(folder), or leave item_data out"
+            )
+        last = example_sections(runs, item_data)
+    return write_page(render(found, title=title, first=first, indistinguishable=indistinguishable, last=last), path)
 
 
 def render(
     records: Sequence[RunRecord],
     *,
     title: str | None = None,
-    first: LeadingSections | None = None,
+    first: SectionsOfDatasets | None = None,
     indistinguishable: Mapping[str, LabelPairs] | None = None,
+    last: SectionsOfDatasets | None = None,
 ) -> str:
     """The page of :func:`write_report` as text; the same records give the same bytes."""
     if not records:
@@ -83,6 +101,7 @@ def render(
         )
         sections += [Section(dataset, anchor=anchor)] if several else []
         sections += [*(first or {}).get(dataset, ()), *_study(runs, anchor, of=f": {dataset}" if several else "")]
+        sections += (last or {}).get(dataset, ())
     return render_page(
         title or _title(found),
         headlines,

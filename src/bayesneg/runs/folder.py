@@ -9,6 +9,8 @@ users.parquet, items.parquet, split.parquet
                       raw identifiers by dense number, and every pair with its part
 checkpoint.safetensors
                       the state of training, to resume it
+trained.safetensors   of a run that was saved later, the embeddings that training moved, where those of the weights are
+                      normalised or smoothed
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from bayesneg.runs.record import SCHEMA, RunRecord, check_schema, jsonable
 
 HEAD, EPOCHS, METRICS, PER_USER = "run.json", "epochs.jsonl", "metrics.json", "per_user.parquet"
 WEIGHTS, CHECKPOINT = "weights.safetensors", "checkpoint.safetensors"
+TRAINED = "trained.safetensors"
 PARQUETS = ("users.parquet", "items.parquet", "split.parquet")
 RESULT_FIELDS = ("epochs", "final", "intervals", "reported_epoch")  # of a record, in separate files
 
@@ -58,7 +61,7 @@ def new_folder(path: Path) -> Path:
 
 def remove(folder: Path) -> None:
     """Remove the files of a run, and the folder if nothing else is in it."""
-    for name in (HEAD, EPOCHS, METRICS, PER_USER, WEIGHTS, CHECKPOINT, *PARQUETS):
+    for name in (HEAD, EPOCHS, METRICS, PER_USER, WEIGHTS, CHECKPOINT, TRAINED, *PARQUETS):
         (folder / name).unlink(missing_ok=True)
     if not any(folder.iterdir()):
         folder.rmdir()
@@ -119,6 +122,24 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     from safetensors.numpy import load_file
 
     return dict(load_file(path))
+
+
+def read_trained(folder: Path, n_users: int, *, best: bool) -> tuple[np.ndarray, np.ndarray] | None:
+    """The embeddings of users and items that training moved, at the reported epoch; None where none were kept."""
+    from safetensors import safe_open
+
+    source = folder / (TRAINED if (folder / TRAINED).exists() else CHECKPOINT)
+    if not source.exists():
+        return None
+    with safe_open(source, framework="numpy") as stored:
+        keys = set(stored.keys())
+        for part in ("best.", "model.", "") if best else ("model.", ""):
+            if {f"{part}users", f"{part}items"} <= keys:
+                return stored.get_tensor(f"{part}users"), stored.get_tensor(f"{part}items")
+            if f"{part}first" in keys:  # of LightGCN
+                first = stored.get_tensor(f"{part}first")
+                return first[:n_users], first[n_users:]
+    return None
 
 
 def write_whole(path: Path, write: Callable[[Path], Any]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -97,8 +96,9 @@ def begun_record(
     select: str | None,
     evaluate_every: int,
     label: str | None,
+    start: Mapping[str, Any] | None = None,
 ) -> RunRecord:
-    """What is known of a run before its first epoch; a baseline has no sampler."""
+    """What is known of a run before its first epoch; a baseline has no sampler, and few runs start from another."""
     wanted = 0 if sampler is None else sampler.wanted(split.train.n_items)
     return RunRecord(
         label=label or settings_text(model if sampler is None else sampler),
@@ -112,6 +112,7 @@ def begun_record(
             "sampler": None if sampler is None else describe(sampler.resolved(split.train)),
             "loss": None if sampler is None else describe(loss),
             "evaluate_every": evaluate_every,
+            **({} if start is None else {"start": dict(start)}),
         },
         versions=versions(_gpu(model)),
         data=data_facts(split, wanted),
@@ -168,13 +169,3 @@ def _selection(select: str | None, split: Split) -> Literal["last", "best"]:
     if select == "last":
         return "last"
     raise InputError(f"select must be 'last' or 'best', got {select!r}")
-
-
-def with_result(record: RunRecord, report: EvaluationReport) -> RunRecord:
-    """The record with the metrics that a final evaluation found."""
-    return replace(
-        record,
-        final=dict(report.mean),
-        intervals={key: report.interval(key) for key in report.values},
-        per_user=dict(report.values),
-    )

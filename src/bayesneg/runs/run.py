@@ -15,7 +15,7 @@ from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.evaluation import ranking
 from bayesneg.evaluation.results import EvaluationReport
-from bayesneg.interfaces import Scorer
+from bayesneg.interfaces import Embeddings, Scorer
 from bayesneg.models.scorers import EmbeddingScorer
 from bayesneg.models.serialization import scorer_from, weights_of
 from bayesneg.recommendation.bulk import frames
@@ -26,11 +26,11 @@ from bayesneg.recommendation.restrictions import allowed_items, seen_by
 from bayesneg.recommendation.similar import similar_items
 from bayesneg.runs import folder as files
 from bayesneg.runs.record import RunRecord
+from bayesneg.runs.reported import cutoffs as cutoffs
+from bayesneg.runs.reported import with_result as with_result
 
 if TYPE_CHECKING:
     import polars as pl
-
-CUTOFFS = (5, 10, 20)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,6 +41,8 @@ class Run:
         scorer: The trained model at the reported epoch; ``scorer.score_all(users)`` gives scores (B, n_items).
         split: The data it was trained and evaluated on.
         record: Settings, measures of every epoch, and test metrics.
+        trained: The embeddings that training moves, where they are not those of the scorer (normalised, smoothed).
+        folder: The folder that it was read from, by :func:`bayesneg.load_run`.
 
     >>> import bayesneg as bn
     >>> data = bn.split(bn.synthetic(60, 80, seed=0), test=0.2, seed=0)
@@ -52,6 +54,8 @@ class Run:
     scorer: Scorer
     split: Split
     record: RunRecord
+    trained: Embeddings | None = None
+    folder: Path | None = None
 
     def __repr__(self) -> str:
         return repr(self.record).replace("RunRecord", "Run", 1)
@@ -277,6 +281,8 @@ class Run:
         files.write_head(target, self.record)
         files.write_split(target, self.split)
         files.write_lines(target / files.EPOCHS, self.record.epochs)
+        if self.trained is not None:
+            files.write_arrays(target / files.TRAINED, self.trained._asdict())
         self.save_result(target, report)
         return target
 
@@ -341,9 +347,4 @@ def load_run(path: str | Path) -> Run:
             f"{source}: a custom model without embeddings cannot be rebuilt from its folder; its parameters are in "
             f"{files.WEIGHTS}, and bayesneg report reads everything else"
         )
-    return Run(scorer, split, record)
-
-
-def cutoffs(scorer: Scorer) -> tuple[int, ...]:
-    """The usual list lengths, as far as the catalogue is long enough."""
-    return tuple(sorted({min(k, scorer.n_items) for k in CUTOFFS}))
+    return Run(scorer, split, record, folder=source)

@@ -128,3 +128,24 @@ def test_a_wrong_argument_gets_a_sentence_and_nothing_is_written(bayesneg, finis
     given = [str(finished) if argument == "RUN" else argument for argument in arguments]
     assert expected in bayesneg(*given).error
     assert list(place.iterdir()) == []
+
+
+def test_a_report_shows_what_a_few_users_would_get_with_titles(bayesneg, finished, place, titles):
+    assert bayesneg("report", finished, "-o", "plain.html").code == 0
+    assert "Example recommendations" not in (place / "plain.html").read_text()
+    assert bayesneg("report", finished, "-o", "page.html", "--item-data", titles).code == 0
+    page = (place / "page.html").read_text()
+    assert page.count("Recommendations for user") == 3
+    run = bn.load_run(finished)
+    user = page.split("Recommendations for user ")[1].split('"')[0]
+    best = run.recommend(user, k=10, include_held_out=True)
+    section = page.split(f"Recommendations for user {user}")[1].split("</table>")[0]
+    assert all((f"Title {item[1:]}" if item != "i0" else "i0") in section for item, _ in best)
+    held_out = run.split.train.item_ids[run.split.held_out.row(run.split.train.user_number(user))]
+    assert section.count("held out</span>") == sum(item in held_out for item, _ in best)
+
+
+def test_a_report_of_records_has_no_models_to_ask(finished, place, titles):
+    with pytest.raises(bn.BayesnegError, match="records have no model; give runs"):
+        bn.write_report(bn.load_run(finished).record, "page.html", item_data=titles)
+    assert not (place / "page.html").exists()

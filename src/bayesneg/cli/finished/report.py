@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bayesneg.cli import options as opt
 from bayesneg.cli.output import counted, report_file, show, show_json
+
+if TYPE_CHECKING:
+    from bayesneg.runs.record import RunRecord
+    from bayesneg.runs.run import Run
 
 
 def report(
@@ -26,6 +30,13 @@ def report(
     title: Annotated[
         str | None, typer.Option(help="heading of the report", show_default="samplers and datasets")
     ] = None,
+    item_data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="table of items with a column item or id and others, such as title: shows what a few users would get",
+        ),
+    ] = None,
     json: opt.Json = False,
 ) -> None:
     """Write one HTML report of finished runs, with tables and learning curves.
@@ -36,14 +47,15 @@ def report(
     """
     from bayesneg.report.comparison import write_report
     from bayesneg.runs.folder import find_runs, read_record, reading
+    from bayesneg.runs.run import load_run
 
     page = report_file(output, "-o", default="report.html", force=force)
     folders = {folder.resolve(): folder for path in runs for folder in find_runs(path)}  # each run once
-    records = []
+    records: list[RunRecord | Run] = []
     for folder in folders.values():
         with reading(folder):
-            records.append(read_record(folder))
-    written = write_report(records, page, title=title)
+            records.append(read_record(folder) if item_data is None else load_run(folder))
+    written = write_report(records, page, title=title, item_data=item_data)
     if json:
         show_json({"report": str(written), "n_runs": len(records)})
     else:

@@ -307,6 +307,14 @@ class TorchLearner:
         self._thresholds = None if found is None else torch.from_numpy(np.array(found)).to(self.device)
         self._seen = None
 
+    def trained_embeddings(self) -> Embeddings | None:
+        found = self.trainable.first_layer()
+        return None if found is None else Embeddings(*(part.detach().cpu().numpy().copy() for part in found))
+
+    def start_from(self, embeddings: Embeddings) -> None:
+        self.trainable.set_first_layer(np.concatenate(embeddings))
+        self._seen = None
+
     def is_finite(self) -> bool:
         return self.trainable.is_finite()
 

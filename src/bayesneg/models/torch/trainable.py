@@ -229,6 +229,16 @@ class Trainable:
             if key in state:  # a parameter that never had a gradient has no state
                 value.copy_(torch.from_numpy(np.array(state[key])))
 
+    def first_layer(self) -> tuple[Tensor, Tensor] | None:
+        """The parameters of users and items in the module of LightGCN and TorchMF; None for any other."""
+        return self.module.first_layer() if isinstance(self.module, SmoothedEmbeddings) else None
+
+    def set_first_layer(self, vectors: np.ndarray) -> None:
+        """Copy vectors (n_users + n_items, d) into these parameters."""
+        assert isinstance(self.module, SmoothedEmbeddings)
+        with torch.no_grad():
+            self.module.first.copy_(torch.from_numpy(vectors))
+
     def begin_optimizer(self) -> None:
         """Create the optimizer's state, as its first step would."""
         if any(self.optimizer.state[parameter] for parameter in self.module.parameters()):

@@ -72,6 +72,8 @@ def export_run(
         raise InputError(
             f"interactions=False: {run.record.label} scores a user from its interactions; export it with them"
         )
+    if not interactions:  # anything else depends on which users have interactions
+        arrays = {key: arrays[key] for key in ("users", "items")}
     if licence is not None and not licence.strip():
         raise InputError("licence must be an identifier such as cc-by-4.0, got an empty text")
     target.parent.mkdir(parents=True, exist_ok=True)

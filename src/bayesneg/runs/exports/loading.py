@@ -74,9 +74,9 @@ class ExportedModel:
             Pairs of raw item identifier and score, best first: those of :meth:`bayesneg.Run.recommend`, or with an
             index nearly all of them; where the export has no interactions, nothing is excluded.
         """
-        run = self.run
-        if exclude is None and only is None and isinstance(run.scorer, EmbeddingScorer):
-            number = run.split.train.user_number(user)
+        run, number = self.run, self.run.split.train.user_number(user)
+        is_cold = self.has_interactions and len(run.split.train.row(number)) == 0  # the vector says nothing
+        if exclude is None and only is None and not is_cold and isinstance(run.scorer, EmbeddingScorer):
             seen = seen_by(run.split, include_seen=include_seen, include_held_out=include_held_out)
             found = self._by_index(run.scorer.users[number], NOTHING if seen is None else seen.row(number), k)
             if found is not None:

@@ -1,0 +1,139 @@
+"""Going on with training on newer data: known users and items start from the embeddings of an earlier run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bayesneg.data.identifiers import find
+from bayesneg.data.interactions import Interactions
+from bayesneg.errors import InputError
+from bayesneg.interfaces import Embeddings, Learner, Model, Scorer, StartsFromEmbeddings
+from bayesneg.models.baseline import Baseline
+from bayesneg.runs import folder as files
+from bayesneg.runs.record import describe
+from bayesneg.runs.run import Run
+
+SHAPE = ("dim", "ensemble_size")  # settings that must be those of the earlier run
+
+
+@dataclass(frozen=True)
+class Start:
+    """An earlier run to start from, checked against the model and the data of the new one.
+
+    Args:
+        run: The earlier run.
+        model: The model to train.
+        train: The new training interactions, whose users and items may have changed.
+    """
+
+    run: Run
+    model: Model
+    train: Interactions
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.run, Run):
+            raise InputError(f"start must be a run, such as bn.load_run(folder), got {type(self.run).__name__}")
+        name = type(self.model).__name__
+        if isinstance(self.model, Baseline):
+            raise InputError(f"{name} is solved from all data at once; call fit without start")
+        before = self._settings.get("class", "unknown")
+        if before != name:
+            raise InputError(
+                f"start is a run of {before}, and the model is {name}; train {before}, or start from a run of {name}"
+            )
+        own = describe(self.model)
+        for key in SHAPE:
+            if key in own and own[key] != self._settings.get(key):
+                was = self._settings.get(key)
+                raise InputError(
+                    f"start has {key} {was}, and the model has {key} {own[key]}; set {key}={was} (--set {key}={was})"
+                )
+        if not (self._users[1].size or self._items[1].size):
+            raise InputError(
+                "start knows no user and no item of the data; start from a run whose identifiers are like those of the "
+                f"data, such as {', '.join(map(repr, self.train.user_ids[:3].tolist()))}"
+            )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the new run's record says of the start."""
+        record, train = self.run.record, self.train
+        known_users, known_items = len(self._users[0]), len(self._items[0])
+        return {
+            "label": record.label,
+            "dataset": record.dataset,
+            "fingerprint": record.data.get("fingerprint"),
+            "reported_epoch": record.reported_epoch,
+            "n_known_users": known_users,
+            "n_new_users": train.n_users - known_users,
+            "n_known_items": known_items,
+            "n_new_items": train.n_items - known_items,
+        }
+
+    def apply(self, learner: Learner) -> None:
+        """Give known users and items the earlier embeddings; new ones keep their fresh initial ones."""
+        fresh = learner.trained_embeddings() if isinstance(learner, StartsFromEmbeddings) else None
+        if fresh is None or not isinstance(learner, StartsFromEmbeddings):
+            raise InputError(
+                f"{type(self.model).__name__} keeps parameters that belong to no user or item; start works with MF, "
+                "TorchMF and LightGCN"
+            )
+        earlier = trained_embeddings_of(self.run)
+        started = Embeddings(fresh.users.copy(), fresh.items.copy())
+        for now, before, (here, there) in zip(started, earlier, (self._users, self._items), strict=True):
+            if now.shape[1] != before.shape[1]:
+                raise InputError(
+                    f"start has vectors of {before.shape[1]} numbers, and the model has {now.shape[1]}; give both the "
+                    "same dim"
+                )
+            now[here] = before[there]
+        learner.start_from(started)
+
+    @property
+    def _settings(self) -> Mapping[str, Any]:
+        return self.run.record.spec.get("model") or {}
+
+    @cached_property
+    def _users(self) -> tuple[np.ndarray, np.ndarray]:
+        return _matched(self.train.user_ids, self.run.split.train.numbers_of_users)
+
+    @cached_property
+    def _items(self) -> tuple[np.ndarray, np.ndarray]:
+        return _matched(self.train.item_ids, self.run.split.train.numbers_of_items)
+
+
+def trained_apart(learner: Learner, scorer: Scorer) -> Embeddings | None:
+    """The embeddings that training moves, where they are not simply those of the scorer."""
+    found = learner.trained_embeddings() if isinstance(learner, StartsFromEmbeddings) else None
+    if found is None or all(map(np.array_equal, found, scorer.embeddings())):
+        return None
+    return Embeddings(found.users.copy(), found.items.copy())
+
+
+def trained_embeddings_of(run: Run) -> Embeddings:
+    """The embeddings that training moved, at the reported epoch: of the run, of its folder, or those of its scorer."""
+    if run.trained is not None:
+        return run.trained
+    if run.folder is not None:
+        with files.reading(run.folder):
+            found = files.read_trained(run.folder, run.split.train.n_users, best=run.record.select == "best")
+        if found is not None:
+            return Embeddings(*found)
+        settings = run.record.spec.get("model") or {}
+        if settings.get("layers") or settings.get("ranking", "same") != "same" or settings.get("ensemble_size", 1) > 1:
+            raise InputError(
+                f"{run.folder} lacks {files.CHECKPOINT}, which has the embeddings that training moves; train it again"
+            )
+    return run.scorer.embeddings()
+
+
+def _matched(ids: np.ndarray, earlier: Mapping[Any, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of known identifiers now, and in the earlier run."""
+    found = [find(raw, earlier) for raw in ids.tolist()]
+    here = [number for number, there in enumerate(found) if there is not None]
+    return np.array(here, dtype=np.int64), np.array([there for there in found if there is not None], dtype=np.int64)
