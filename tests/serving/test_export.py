@@ -50,6 +50,7 @@ def test_baselines_are_exported_with_what_they_have(data, tmp_path, baseline):
     assert lists(bn.load_export(fitted.export(tmp_path / "model")), users) == lists(fitted, users)
     card = (tmp_path / "model" / "README.md").read_text()
     assert "The model samples no negatives" in card
+    assert ("weights between items" in card) == (baseline != "MostPopular")
 
 
 def test_other_programs_read_vectors_and_ids(run, exported):
@@ -101,7 +102,7 @@ def test_the_card_has_the_header_of_the_hub_and_the_numbers_of_the_run(run, expo
 )
 def test_the_card_gives_the_licence_of_the_data(dataset, given, licence, said):
     record = bn.RunRecord(label="RNS", seed=0, dataset=dataset)
-    card = model_card(record, Contents({}, has_interactions=True, item_index=None, licence=given))
+    card = model_card(record, Contents({}, has_vectors=True, has_interactions=True, item_index=None, licence=given))
     assert yaml.safe_load(card.split("---\n")[1])["license"] == licence
     assert said in card
 
@@ -110,7 +111,7 @@ def test_a_label_cannot_break_the_card():
     record = bn.RunRecord(
         label='x"\n---\n# new', seed=0, dataset="a|b\n---\nlicense: mit", final={"ndcg@5": 0.1}, model="M: {x}"
     )
-    card = model_card(record, Contents({}, has_interactions=False, item_index=None, licence=None))
+    card = model_card(record, Contents({}, has_vectors=True, has_interactions=False, item_index=None, licence=None))
     head = yaml.safe_load(card.split("\n---\n")[0].removeprefix("---\n"))
     assert head["license"] == "unknown"
     assert head["model-index"][0]["results"][0]["dataset"]["name"] == record.dataset

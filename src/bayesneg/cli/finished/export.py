@@ -65,6 +65,6 @@ def export(
         show(f"index against exact search: {recall or 'the catalogue is so small that search is exact'}")
     if licence_of(loaded.record, licence) == "unknown":
         say("the licence of the data is unknown: state it with --licence before you pass the folder on")
-    if not no_interactions:
+    if not no_interactions and config["dim"] is not None:
         say("the folder has the interactions of the users; --no-interactions leaves them out, to pass a model on")
     say(f"next: bayesneg serve {written}, or bn.load_export({str(written)!r})")

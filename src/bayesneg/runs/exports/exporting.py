@@ -39,13 +39,13 @@ FORMAT, SCHEMA = "bayesneg-export", 1
 CARD, CONFIG, MODEL, RECORD, INDEX = "README.md", "config.json", "model.safetensors", "record.json", "index.usearch"
 USERS, ITEMS, INTERACTIONS = files.PARQUETS
 CONTENT: Final = {
-    MODEL: "vectors of users and items, or the weights of an item model",
+    MODEL: "vectors of users and items",
     USERS: "raw identifiers of the users, in the order of the rows",
     ITEMS: "raw identifiers of the items, in the order of the rows",
     INTERACTIONS: "every interaction with its part of the split, by row numbers",
     RECORD: "settings, measures of every epoch and metrics",
     INDEX: "an index of the item vectors for approximate search",
-    CONFIG: "sizes, the sha256 of every file, and the index with its recall",
+    CONFIG: "format, sizes, settings of the index, and the sha256 of every file",
 }
 
 
@@ -70,7 +70,8 @@ def export_run(
         )
     if not interactions and "users" not in arrays:
         raise InputError(
-            f"interactions=False: {run.record.label} scores a user from its interactions; export it with them"
+            f"interactions=False (--no-interactions): {run.record.label} scores a user from its interactions; export "
+            "it with them"
         )
     if not interactions:  # anything else depends on which users have interactions
         arrays = {key: arrays[key] for key in ("users", "items")}
@@ -151,7 +152,10 @@ def _write(
     }
     files.write_json(folder / CONFIG, config)
     content = {name: what for name, what in CONTENT.items() if (folder / name).exists()}
-    card = model_card(run.record, Contents(content, interactions, described, licence))
+    if "users" not in arrays:
+        content[MODEL] = "weights between items, which score a user from the user's training items"
+    contents = Contents(content, "users" in arrays, interactions, described, licence)
+    card = model_card(run.record, contents)
     files.write_whole(folder / CARD, lambda part: part.write_text(card, encoding="utf-8"))
 
 

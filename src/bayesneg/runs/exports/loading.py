@@ -227,7 +227,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 def _check_file(folder: Path, name: str, config: Mapping[str, Any]) -> None:
     path = folder / name
-    without = "; load it without the index: index=False, or --exact on the command line"
+    without = ", or load it without the index: index=False, or --exact on the command line"
     hint = without if name == exporting.INDEX else ""
     if not path.is_file():
         raise InputError(f"{folder}: {name} is missing; the export is incomplete, export the run again{hint}")

@@ -37,6 +37,7 @@ class Contents(NamedTuple):
     """What a card says beside the record of the run."""
 
     files: Mapping[str, str]  # name → what is in it
+    has_vectors: bool  # of users and items; an item model has weights between items
     has_interactions: bool
     item_index: Mapping[str, Any] | None  # its settings and its recall
     licence: str | None  # of the data, as the user gave it
@@ -45,7 +46,7 @@ class Contents(NamedTuple):
 def model_card(record: RunRecord, contents: Contents) -> str:
     """The text of README.md."""
     sections = {
-        "Use": _use(record),
+        "Use": _use(contents),
         "Files": _table(("file", "content"), [(f"`{name}`", what) for name, what in contents.files.items()]),
         "Data": _data(record),
         "Evaluation": _evaluation(record),
@@ -105,19 +106,18 @@ def _summary(record: RunRecord) -> str:
     return f"{how}, seed {record.seed}, epoch {record.reported_epoch}. Trained with bayesneg {version}."
 
 
-def _use(record: RunRecord) -> str:
+def _use(contents: Contents) -> str:
+    score = (
+        "The score of a pair is the inner product of its two vectors."
+        if contents.has_vectors
+        else "The score of an item is the sum of its weights with the training items of the user."
+    )
     return (
         "```python\nimport bayesneg as bn\n\n"
         'model = bn.load_export("path/to/this/folder")\n'
         "model.recommend(user, k=10)  # raw ids in, raw ids out, each with its score\n```\n\n"
-        f"`bayesneg serve path/to/this/folder` answers over HTTP. {_scores(record)}"
+        f"`bayesneg serve path/to/this/folder` answers over HTTP. {score}"
     )
-
-
-def _scores(record: RunRecord) -> str:
-    if record.is_baseline:
-        return "Items are ranked by score, the higher the better."
-    return "The score of a pair is the inner product of its two vectors; items are ranked by it."
 
 
 def _data(record: RunRecord) -> str:
