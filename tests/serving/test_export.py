@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -265,6 +266,21 @@ def test_an_export_that_fails_leaves_nothing(run, copy, monkeypatch, tmp_path):
     with pytest.raises(OSError, match="disk full"):
         run.export(copy, overwrite=True)
     assert (sorted(tmp_path.iterdir()), sorted(copy.iterdir())) == (before, content)
+
+
+def test_an_export_that_cannot_be_put_in_place_leaves_the_old_one(run, copy, monkeypatch):
+    rename, content = Path.rename, sorted(copy.iterdir())
+
+    def broken(self, target):
+        if self.name.endswith(".part"):
+            raise OSError("no rights")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", broken)
+    with pytest.raises(OSError, match="no rights"):
+        run.export(copy, overwrite=True)
+    assert list(copy.parent.iterdir()) == [copy]
+    assert sorted(copy.iterdir()) == content
 
 
 def test_what_cannot_be_exported_is_refused_before_anything_is_written(data, run, tmp_path, monkeypatch):

@@ -25,7 +25,7 @@ with warnings.catch_warnings():
     warnings.filterwarnings("ignore", "Using `httpx` with `starlette.testclient` is deprecated")  # by newer versions
     from fastapi.testclient import TestClient
 
-from bayesneg.serving import server
+from bayesneg.serving import reloading, server
 from bayesneg.serving.app import create_app
 from bayesneg.serving.limits import Limits
 from bayesneg.serving.reloading import Reloader
@@ -268,6 +268,37 @@ def test_a_changed_folder_is_reloaded_and_a_damaged_one_is_not(run, other, tmp_p
         assert reloader.current.model.run.record.label == "RNS"
     finally:
         reloader.stop()
+
+
+def test_a_folder_that_is_replaced_while_it_is_read_is_read_again(run, other, tmp_path, monkeypatch):
+    folder = run.export(tmp_path / "model")
+    reloader, read, n_read = reloader_of(folder), reloading._read, []
+
+    def slowly(path, **how):
+        found = read(path, **how)
+        if not n_read:
+            other.export(folder, overwrite=True)
+        n_read.append(found)
+        return found
+
+    monkeypatch.setattr(reloading, "_read", slowly)
+    assert reloader.reload()
+    assert [model.run.record.label for model in n_read] == ["RNS", "EASE"]
+    assert reloader.current.model is n_read[1]
+
+
+def test_a_folder_that_is_still_written_to_is_not_loaded(run, tmp_path):
+    folder = run.export(tmp_path / "model")
+    reloader = reloader_of(folder)
+    before = reloading.signature_of(folder)
+    assert not reloader.is_due(before, before)
+    (folder / "config.json").touch()
+    after = reloading.signature_of(folder)
+    assert not reloader.is_due(after, before)
+    assert reloader.is_due(after, after)
+    shutil.rmtree(folder)
+    gone = reloading.signature_of(folder)
+    assert not reloader.is_due(gone, gone)
 
 
 def test_a_request_keeps_the_model_that_it_began_with(run, other, saved, monkeypatch):

@@ -131,10 +131,13 @@ class Reloader:
             if self._stop.is_set():
                 return
             found = signature_of(self.folder)
-            is_new = found not in (self.current.signature, self._failed) and any(found)
-            if asked or (is_new and found == last):  # unchanged since the last look: it is completely written
+            if asked or self.is_due(found, last):
                 self.reload()
             last = found
+
+    def is_due(self, found: Signature, last: Signature) -> bool:
+        """Whether the folder holds something new that has not changed since the last look: it is wholly written."""
+        return any(found) and found == last and found not in (self.current.signature, self._failed)
 
     def reload(self) -> bool:
         """Load beside the current model and put the new one in its place; False, and the old one stays, on an error."""

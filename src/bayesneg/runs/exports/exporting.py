@@ -194,7 +194,12 @@ def _put(part: Path, target: Path) -> None:
     old = target.with_name(f".{target.name}.{os.getpid()}.old")
     if target.exists() and any(target.iterdir()):
         target.rename(old)
-    part.rename(target)
+    try:
+        part.rename(target)
+    except OSError:
+        if old.exists():
+            old.rename(target)
+        raise
     shutil.rmtree(old, ignore_errors=True)
 
 
