@@ -32,7 +32,7 @@ test-integrations: $(VENV_INTEGRATIONS)/.installed
 coverage: $(VENV)/.installed-dev
 	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
 
-MEASURED := $(addprefix speed.bench_,epoch peers cdf scaling threads ceilings evaluation reading million lightgcn) \
+MEASURED := $(addprefix speed.bench_,epoch peers cdf scaling threads ceilings evaluation reading million lightgcn serving) \
   $(addprefix speed.losses.bench_,losses pools drop_in) $(addprefix quality.,score_cdf over_time likelihoods)
 
 bench: $(VENV)/.installed-dev $(VENV)/.installed-bench
@@ -57,9 +57,9 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet -c constraints.txt -e .
 	@touch $@
 
-# the tests cover the torch models and the search as well
+# the tests cover the torch models, the search, exports with an index and the server as well
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,torch,tune,als]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,torch,tune,als,index,serve]'
 	@touch $@
 
 $(VENV)/.installed-%: $(VENV)/.installed

@@ -21,8 +21,8 @@ BLOCK = re.compile(
 )
 # pages whose code tests/integrations runs, in an environment of their own
 ELSEWHERE = sorted(str(path.relative_to(HOME)) for path in HOME.glob("docs/integrations/*.md"))
-# commands that are parsed only: they need data that is not here, or minutes
-NOT_RUN = re.compile(r"kuairec|clicks\.csv|shown\.csv|ratings\.csv|ml-100k|\breproduce\b|\btune\b")
+# commands that are parsed only: they need data that is not here, or minutes, or do not end
+NOT_RUN = re.compile(r"kuairec|clicks\.csv|shown\.csv|ratings\.csv|ml-100k|\breproduce\b|\btune\b|bayesneg serve\b")
 
 
 def blocks(page: str, *languages: str) -> list[re.Match[str]]:
@@ -80,6 +80,8 @@ def test_the_code_and_then_the_commands_of_a_page_run(page, small, monkeypatch, 
 def need_extras(text: str) -> None:
     if re.search("torch|lightgcn", text, flags=re.IGNORECASE):
         pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
+    if "usearch" in text:
+        pytest.importorskip("usearch", reason="usearch is not installed (the extra 'index')")
     if "bn.tune(" in text:
         pytest.importorskip("optuna", reason="optuna is not installed (the extra 'tune')")
 

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from bayesneg.recommendation.newcomers import NewUser as NewUser
     from bayesneg.report.audit_page.page import write_audit as write_audit
     from bayesneg.report.comparison import write_report as write_report
+    from bayesneg.runs.exports.loading import ExportedModel as ExportedModel
+    from bayesneg.runs.exports.loading import load_export as load_export
     from bayesneg.runs.record import RunRecord as RunRecord
     from bayesneg.runs.run import Run as Run
     from bayesneg.runs.run import load_run as load_run
@@ -82,6 +84,7 @@ _HOMES = {
     "bayesneg.recommendation.newcomers": ("NewItem", "NewUser"),
     "bayesneg.report.audit_page.page": ("write_audit",),
     "bayesneg.report.comparison": ("write_report",),
+    "bayesneg.runs.exports.loading": ("ExportedModel", "load_export"),
     "bayesneg.runs.record": ("RunRecord",),
     "bayesneg.runs.run": ("Run", "load_run"),
     "bayesneg.runs.tuning_result": ("TuningResult",),

@@ -27,7 +27,8 @@ from bayesneg.models.validate import check_several
 from bayesneg.progress import epoch_bar
 from bayesneg.runs.record import jsonable, settings_text
 from bayesneg.runs.recorder import EPOCHS_DONE, Recorder, begun_record
-from bayesneg.runs.run import NOTHING_HELD_OUT, Run, cutoffs, with_result
+from bayesneg.runs.reported import NOTHING_HELD_OUT, cutoffs, with_result
+from bayesneg.runs.run import Run
 from bayesneg.runs.starting import Start, trained_apart
 from bayesneg.seeding import stream
 

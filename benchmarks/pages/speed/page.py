@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.machine import BENCHMARKS, read_result
 from benchmarks.pages.publish import DOCS, keep, keep_pictures
-from benchmarks.pages.speed import lightgcn, plots, weighted
+from benchmarks.pages.speed import lightgcn, plots, serving, weighted
 from benchmarks.pages.speed.weighted import against
 from benchmarks.pages.text import MADE, folded, milliseconds, signed, table, versions_of
 from benchmarks.pages.text import page as joined
@@ -285,6 +285,7 @@ SECTIONS: Final[dict[str, Callable[[Result], list[str]]]] = {
     "speed/bench_drop_in_cpu": weighted.drop_in,
     "speed/bench_drop_in_cuda": weighted.drop_in,
     "speed/bench_ceilings": ceilings,
+    "speed/bench_serving": serving.section,
 }
 
 

@@ -15,7 +15,7 @@ import typer
 
 from bayesneg import __version__
 from bayesneg.cli import audit, data, priors, reproduce, train, tune
-from bayesneg.cli.finished import evaluate, recommend, report, similar
+from bayesneg.cli.finished import evaluate, export, recommend, report, serve, similar
 from bayesneg.cli.output import say
 from bayesneg.cli.sampler_help import WithSamplers
 from bayesneg.errors import BayesnegError
@@ -58,6 +58,8 @@ app.command()(evaluate.evaluate)
 app.command()(recommend.recommend)
 app.command()(similar.similar)
 app.command()(report.report)
+app.command()(export.export)
+app.command()(serve.serve)
 app.command()(priors.priors)
 app.command()(reproduce.reproduce)
 app.add_typer(data.app, name="data")

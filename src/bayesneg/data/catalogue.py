@@ -42,6 +42,7 @@ class BuiltIn:
     terms: str  # the owner's, in short
     how: str  # how to get it
     archive: Archive | None = None
+    licence: str = "unknown"  # as a model card names it
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Download:
 
 def _movielens(name: str, what: str, *, sha256: str) -> BuiltIn:
     archive = Archive("GroupLens", f"https://files.grouplens.org/datasets/movielens/{name}.zip", sha256)
-    return BuiltIn(name, what, _GROUPLENS_TERMS.format(name=name), f"run: bayesneg data get {name}", archive)
+    return BuiltIn(name, what, _GROUPLENS_TERMS.format(name=name), f"run: bayesneg data get {name}", archive, "other")
 
 
 BUILT_IN = {
@@ -76,12 +77,14 @@ BUILT_IN = {
             "Yahoo!-R3: the first 5,400 users of both files, 183,179 ratings of 1,000 songs",
             "Yahoo lends it for research under a signed agreement and forbids copies",
             "ask Yahoo Webscope for R3 and put ydata-ymusic-rating-study-v1_0-train.txt and …-test.txt there",
+            licence="other",
         ),
         BuiltIn(
             "kuairec",
             "KuaiRec small matrix: 217,175 positives, 1,411 users, 3,319 videos; absent pairs are real negatives",
             "CC BY-SA 4.0, by its authors at Kuaishou and USTC",
             "get KuaiRec from its authors (kuairec.com) and put its small_matrix.csv there",
+            licence="cc-by-sa-4.0",
         ),
         BuiltIn(
             "gowalla",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from difflib import get_close_matches
+from string import ascii_letters, digits, punctuation
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +12,9 @@ import numpy as np
 from bayesneg.checks import one_of
 from bayesneg.errors import InputError
 
-COMPARED = 20_000  # identifiers at most that a misspelt text is compared with
+COMPARED = 5_000  # identifiers at most that a misspelt text is compared with
+EDITED = 100  # beyond that, characters of it that are varied
+LETTERS = f" {ascii_letters}{digits}{punctuation}"  # and what with
 Unknown = Literal["error", "skip"]
 
 
@@ -66,15 +69,42 @@ def nearest(raw: Any, known: Collection[Any], count: int = 3) -> list[Any]:
     >>> nearest(12, [1, 10, 14, 90]), nearest("Matrx", ["Matrix", "Alien"])
     ([10, 14, 1], ['Matrix'])
     """
+    if len(known) > COMPARED:
+        return _nearest_of_many(raw, known, count)
     integer = _as_integer(raw)
     if integer is not None and all(isinstance(each, int) for each in known):
         return sorted(known, key=lambda each: (abs(each - integer), each))[:count]
     texts = {str(each): each for each in known}
-    wanted = str(raw).casefold()
-    if len(texts) > COMPARED:
-        texts = {text: each for text, each in texts.items() if text[:2].casefold() == wanted[:2]}
-    folded = {text.casefold(): text for text in list(texts)[:COMPARED]}
-    return [texts[folded[match]] for match in get_close_matches(wanted, folded, n=count, cutoff=0.6)]
+    folded = {text.casefold(): text for text in texts}
+    return [texts[folded[match]] for match in get_close_matches(str(raw).casefold(), folded, n=count, cutoff=0.6)]
+
+
+def _nearest_of_many(raw: Any, known: Collection[Any], count: int) -> list[Any]:
+    """The same without a look at every spelling, which takes seconds: a server answers others meanwhile."""
+    integer = _as_integer(raw)
+    if not isinstance(next(iter(known)), int):
+        among = known if isinstance(known, Set) else set(known)
+        near = dict.fromkeys(text for text in _one_edit_from(str(raw)[:EDITED]) if text in among)
+        return list(near)[:count]
+    if integer is None or abs(integer) >= 2**62:
+        return []
+    values = np.fromiter(known, dtype=np.int64, count=len(known))
+    distances = np.abs(values - integer)
+    nearest_ones = np.argpartition(distances, count)[:count]
+    return sorted(values[nearest_ones].tolist(), key=lambda each: (abs(each - integer), each))
+
+
+def _one_edit_from(text: str) -> Iterator[str]:
+    """Texts with one character changed, added or left out, two exchanged, or all in another case."""
+    yield from dict.fromkeys((text.lower(), text.upper(), text.title(), text.strip()))
+    for place in range(len(text) + 1):
+        head, tail = text[:place], text[place:]
+        if tail:
+            yield head + tail[1:]
+            yield from (head + letter + tail[1:] for letter in LETTERS)
+        if len(tail) > 1:
+            yield head + tail[1] + tail[0] + tail[2:]
+        yield from (head + letter + tail for letter in LETTERS)
 
 
 def _check_type(raw: Any, numbers: Mapping[Any, int], noun: str) -> None:

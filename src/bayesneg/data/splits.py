@@ -70,7 +70,7 @@ class Split:
     @cached_property
     def known(self) -> Interactions:
         """Everything known of the users: training, validation and test together."""
-        return self.train.union(self.held_out)
+        return self.train.union(self.held_out) if len(self.held_out) else self.train
 
     @cached_property
     def fingerprint(self) -> str:

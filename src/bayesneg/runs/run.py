@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -26,14 +26,10 @@ from bayesneg.recommendation.restrictions import allowed_items, seen_by
 from bayesneg.recommendation.similar import similar_items
 from bayesneg.runs import folder as files
 from bayesneg.runs.record import RunRecord
+from bayesneg.runs.reported import NOTHING_HELD_OUT, cutoffs
 
 if TYPE_CHECKING:
     import polars as pl
-
-CUTOFFS = (5, 10, 20)
-NOTHING_HELD_OUT = EvaluationReport(
-    part="test", mean={}, values={}, user_ids=np.empty(0, dtype=np.int64), n_users_without_training=0
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -300,6 +296,31 @@ class Run:
         files.write_whole(target / files.PER_USER, report.per_user.write_parquet)
         files.write_json(target / files.METRICS, {"reported_epoch": self.record.reported_epoch, **report.to_dict()})
 
+    def export(
+        self,
+        path: str | Path,
+        *,
+        index: str | None = None,
+        interactions: bool = True,
+        licence: str | None = None,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write the model to a folder that other programs read, for :func:`bayesneg.load_export` and the Hub.
+
+        Args:
+            path: A folder that does not exist or is empty, or with ``overwrite`` one that holds an export.
+            index: ``"usearch"`` adds an index of the items for approximate search, with its recall in the card.
+            interactions: Whether to add the interactions, whose items are excluded from recommendations.
+            licence: Licence of the data for the card, such as ``"cc-by-4.0"``; that of a built-in dataset is known.
+            overwrite: Replace the export in the folder.
+
+        Returns:
+            The folder.
+        """
+        from bayesneg.runs.exports.exporting import export_run
+
+        return export_run(self, path, index=index, interactions=interactions, licence=licence, overwrite=overwrite)
+
 
 def load_run(path: str | Path) -> Run:
     """Read a run from its folder.
@@ -326,18 +347,3 @@ def load_run(path: str | Path) -> Run:
             f"{files.WEIGHTS}, and bayesneg report reads everything else"
         )
     return Run(scorer, split, record, folder=source)
-
-
-def with_result(record: RunRecord, report: EvaluationReport) -> RunRecord:
-    """The record with the metrics that a final evaluation found."""
-    return replace(
-        record,
-        final=dict(report.mean),
-        intervals={key: report.interval(key) for key in report.values},
-        per_user=dict(report.values),
-    )
-
-
-def cutoffs(scorer: Scorer) -> tuple[int, ...]:
-    """The usual list lengths, as far as the catalogue is long enough."""
-    return tuple(sorted({min(k, scorer.n_items) for k in CUTOFFS}))

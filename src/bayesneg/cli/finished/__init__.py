@@ -1,1 +1,1 @@
-"""Commands on finished runs: ``evaluate``, ``recommend``, ``similar`` and ``report``."""
+"""Commands on finished runs: ``evaluate``, ``recommend``, ``similar``, ``report``, ``export`` and ``serve``."""

@@ -1,0 +1,1 @@
+"""A run in files that other programs read: vectors, identifiers, a model card, and an index of the items."""

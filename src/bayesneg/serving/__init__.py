@@ -1,0 +1,1 @@
+"""A trained model over HTTP (the extra ``serve``)."""
