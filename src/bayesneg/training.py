@@ -17,6 +17,7 @@ import numpy as np
 
 from bayesneg.checks import an_object, whole
 from bayesneg.config.loss_specs import as_loss
+from bayesneg.config.run_description import run_description
 from bayesneg.data.splits import Split
 from bayesneg.errors import DivergedError, InputError
 from bayesneg.evaluation import ranking
@@ -93,6 +94,9 @@ def fit(
     record = begun_record(
         model, split, sampler, loss, seed=seed, select=select, evaluate_every=evaluate_every, label=label
     )
+    how = {"epochs": epochs, "seed": seed, "select": record.select, "evaluate_every": evaluate_every}
+    described = run_description(model, split, sampler, loss, label=record.label, **how)
+    record = replace(record, run_file=described)
     train = replace(split.train, truth=None)  # a sampler never sees the ground truth
     training = _Training(
         model=model,

@@ -11,8 +11,10 @@ Four rules select the held-out interactions; all give exact counts, and the same
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +35,7 @@ class Split:
         test: Interactions held out for the final evaluation.
         validation: Interactions held out of training for early stopping and tuning, or None.
         how: How the split was made, for the record.
+        origin: What the data was read and split with, as the keys of a run file; None where it was in memory.
 
     Example:
         >>> data = Interactions.from_pairs([1, 1, 1, 2, 2], ["a", "b", "c", "a", "d"])
@@ -45,6 +48,7 @@ class Split:
     test: Interactions
     validation: Interactions | None = None
     how: str = "given"
+    origin: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         _check_apart(self.train, self.test, "train and test")
@@ -129,10 +133,13 @@ def split(
     held = _held_out(data, amount, by, stream(seed, "split"), argument="test")
     train, tested = _parts(data, held, "test", amount)
     made = Split(train, tested, how=_how("test", amount, by, seed))
-    if _is_number(validation) and validation == 0:
+    if not (_is_number(validation) and validation == 0):
+        carved = carve_validation(made, validation, seed=seed, by=by)
+        made = replace(carved, how=f"{made.how} validation={validation}")
+    if data.origin is None:
         return made
-    carved = carve_validation(made, validation, seed=seed, by=by)
-    return replace(carved, how=f"{made.how} validation={validation}")
+    given = {"test_share": float(amount), "validation": float(validation), "split_by": by, "split_seed": seed}
+    return replace(made, origin={**data.origin, **given})
 
 
 def carve_validation(split: Split, share: float, *, seed: int = 0, by: str = "interaction") -> Split:

@@ -43,6 +43,7 @@ class RunRecord:
         select: How it was chosen: ``last``, or ``best`` on validation data.
         uses_test_labels: Whether the sampler looks at test labels on purpose, as an oracle does.
         per_user: Metric → values (n_users,) of the reported epoch; None where they were not kept.
+        run_file: What ``run.toml`` holds, which ``bayesneg train`` makes the run of again; empty where unknown.
 
     >>> run = RunRecord(label="RNS", seed=0, dataset="toy", epochs=[{"epoch": 1, "tnr": 0.9}])
     >>> run.last("tnr"), run.at_epochs("tnr")
@@ -65,6 +66,7 @@ class RunRecord:
     select: Literal["last", "best"] = "last"
     uses_test_labels: bool = False
     per_user: Mapping[str, np.ndarray] | None = None
+    run_file: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.label.strip():
@@ -110,9 +112,10 @@ class RunRecord:
         """Convert to plain values, for JSON.
 
         Returns:
-            All fields but the values per user.
+            All fields but the values per user and the run file.
         """
-        return jsonable({item.name: getattr(self, item.name) for item in fields(self) if item.name != "per_user"})
+        left_out = ("per_user", "run_file")
+        return jsonable({item.name: getattr(self, item.name) for item in fields(self) if item.name not in left_out})
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> RunRecord:
