@@ -50,8 +50,7 @@ Settings = Annotated[
 Loss = Annotated[
     str | None,
     _training(
-        "bpr, softmax, ccl and others, settings after colons: softmax:temperature=0.1, or file.py:Class; the list is "
-        "below",
+        "bpr, softmax, ccl and others, settings after colons: softmax:temperature=0.1, or file.py:Class",
         metavar="NAME",
         default="bpr",
     ),
@@ -59,8 +58,8 @@ Loss = Annotated[
 Losses = Annotated[
     str | None,
     _losses(
-        "losses, comma-separated, each with every sampler: bpr,softmax:temperature=0.1; bayesneg train --help lists "
-        "them all"
+        "losses, comma-separated, each with every sampler: bpr,softmax:temperature=0.1; bayesneg train --help-all "
+        "lists them all"
     ),
 ]
 Seeds = Annotated[int, _training("runs per sampler, with the seeds 0, 1, …")]
@@ -78,6 +77,7 @@ Report = Annotated[
     typer.Option(help="HTML report to write", show_default="report.html, or report-2.html … where that exists"),
 ]
 Force = Annotated[bool, typer.Option("--force", help="replace the report if it exists")]
+AllowCode = Annotated[bool, typer.Option("--allow-code", help="run the Python files that a TOML file names")]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="show no progress on stderr")]
 
@@ -245,7 +245,7 @@ class Comparing:
     samplers: Annotated[
         str,
         _training(
-            "samplers, comma-separated, settings after colons: rns,dns:candidates=5; bayesneg train --help lists "
+            "samplers, comma-separated, settings after colons: rns,dns:candidates=5; bayesneg train --help-all lists "
             "them all",
             metavar="NAMES",
         ),

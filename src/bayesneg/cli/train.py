@@ -14,6 +14,8 @@ from bayesneg.cli.groups import command
 from bayesneg.cli.interrupt import interruptible, resumable
 from bayesneg.cli.output import say, show_json
 from bayesneg.cli.show import show_comparison, show_quality, show_run
+from bayesneg.cli.training.listings import HelpAll
+from bayesneg.cli.training.run_data import TrainReading, split_for
 from bayesneg.errors import InputError
 
 
@@ -25,7 +27,8 @@ def train(
         typer.Option(
             metavar="NAME",
             show_default="bns",
-            help="rns, pns, aobpr, dns, srns, bns and its variants, or file.py:Class; the list is below",
+            help="rns, pns, aobpr, dns, srns, bns and others, settings after colons: bns:candidates=10, or "
+            "file.py:Class",
             rich_help_panel=opt.TRAINING,
         ),
     ] = None,
@@ -38,14 +41,28 @@ def train(
         int, typer.Option(help="seed of initialization, shuffling and sampling", rich_help_panel=opt.TRAINING)
     ] = 0,
     evaluate_every: opt.EvaluateEvery = 1,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            help="name of the run in tables", show_default="the sampler's settings", rich_help_panel=opt.TRAINING
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="new folder for the run")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="resume the interrupted run in --out")] = False,
     splitting: opt.Selecting,
-    reading: opt.Reading,
+    reading: TrainReading,
+    fingerprint: Annotated[
+        str | None,
+        typer.Option(help="refuse data and splits with another fingerprint", rich_help_panel=opt.SPLITTING),
+    ] = None,
+    allow_code: opt.AllowCode = False,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Train a model with a sampler and evaluate it.
+
+    DATA may be a TOML file that describes the run; options replace what it says.
 
     \b
     Examples:
@@ -55,6 +72,7 @@ def train(
       bayesneg train ml-100k --loss softmax:temperature=0.2 --sampler rns:negatives=16
       bayesneg train ml-100k --model ease --set l2=500
       bayesneg train clicks.csv --user-column customer --sampler dns --json
+      bayesneg train runs/bns/run.toml --epochs 200 --out runs/longer
     """
     from bayesneg.config.loss_specs import as_loss
     from bayesneg.config.registry import BASELINES
@@ -72,10 +90,10 @@ def train(
     chosen = None if is_baseline else as_loss(loss)
     parsed = [] if is_baseline else [SamplerSpec.parse(sampler or "bns")]
     for_model, specs = sort_settings(settings or (), model, parsed)
-    label = specs[0].label if specs else labelled(model.upper(), for_model)
+    label = label or (specs[0].label if specs else labelled(model.upper(), for_model))
     built = build_model(model, with_device(for_model, model, device))
     selection = splitting.selection
-    split = splitting.split(reading)
+    split = split_for(reading, splitting, fingerprint)
     n_epochs = 1 if is_baseline else epochs
     # what a custom sampler prints must not mix with --json
     with redirect_stdout(sys.stderr), resumable(out) as stopping, epoch_bar(not quiet, label, n_epochs) as show:
@@ -109,6 +127,7 @@ def compare(
     reading: opt.Reading,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Compare samplers and losses over several seeds: a table with confidence intervals, and an HTML report.
 

@@ -6,7 +6,7 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -23,6 +23,12 @@ PriorFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 def is_custom(name: str) -> bool:
     return name.partition(":")[0].endswith(".py")
+
+
+def named_code(texts: Iterable[Any]) -> str | None:
+    """The first of some names or settings that names a Python file, which would be run; None where none does."""
+    parts = (part for text in texts if isinstance(text, str) for part in text.split("+"))
+    return next((part for part in parts if is_custom(part)), None)
 
 
 def name_in_file(value: type | FunctionType) -> str | None:
