@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bayesneg import losses as losses
     from bayesneg import samplers as samplers
     from bayesneg import testing as testing
+    from bayesneg import tracking as tracking
     from bayesneg.data.interactions import Interactions as Interactions
     from bayesneg.data.load import load as load
     from bayesneg.data.load import read_split as read_split
@@ -93,6 +94,7 @@ _NAMESPACES = {
     "priors": "bayesneg.samplers.priors",
     "samplers": "bayesneg.samplers",
     "testing": "bayesneg.testing",
+    "tracking": "bayesneg.tracking",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = ["__version__", *_HOME_OF, *_NAMESPACES]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +12,7 @@ import typer
 from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
 from bayesneg.cli.interrupt import interruptible, resumable
-from bayesneg.cli.output import say, show_json
+from bayesneg.cli.output import say, show_json, warnings_as_notes
 from bayesneg.cli.show import show_comparison, show_quality, show_run
 from bayesneg.cli.training.listings import HelpAll
 from bayesneg.cli.training.run_data import TrainReading, split_for
@@ -49,6 +49,14 @@ def train(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="new folder for the run")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="resume the interrupted run in --out")] = False,
+    track: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STORE",
+            help="also log to tensorboard:DIR, mlflow:URI or wandb:PROJECT (the extras tensorboard, mlflow, wandb); "
+            "may be repeated",
+        ),
+    ] = None,
     splitting: opt.Selecting,
     reading: TrainReading,
     fingerprint: Annotated[
@@ -78,6 +86,8 @@ def train(
     from bayesneg.config.registry import BASELINES
     from bayesneg.config.specs import SamplerSpec, build_model, labelled, sort_settings, with_device
     from bayesneg.progress import epoch_bar
+    from bayesneg.runs.tracked import check_trackers
+    from bayesneg.tracking.by_name import tracker_from
     from bayesneg.training import fit
 
     if resume and out is None:
@@ -93,10 +103,16 @@ def train(
     label = label or (specs[0].label if specs else labelled(model.upper(), for_model))
     built = build_model(model, with_device(for_model, model, device))
     selection = splitting.selection
+    trackers = [tracker_from(text) for text in track or ()]
+    check_trackers(trackers)  # before any data is read
     split = split_for(reading, splitting, fingerprint)
     n_epochs = 1 if is_baseline else epochs
     # what a custom sampler prints must not mix with --json
-    with redirect_stdout(sys.stderr), resumable(out) as stopping, epoch_bar(not quiet, label, n_epochs) as show:
+    with ExitStack() as stack:
+        stack.enter_context(redirect_stdout(sys.stderr))
+        stack.enter_context(warnings_as_notes())
+        stopping = stack.enter_context(resumable(out))
+        show = stack.enter_context(epoch_bar(not quiet, label, n_epochs))
         run = fit(
             built,
             split,
@@ -110,6 +126,7 @@ def train(
             out=out,
             resume=resume,
             progress=stopping(show),
+            observer=trackers,
         )
     if json:
         show_json({**run.record.to_dict(), "out": None if out is None else str(out)})
