@@ -39,6 +39,7 @@ EXPECTED = [
     "Split",
     "Run",
     "RunRecord",
+    "Comparison",
     "Audit",
     "TuningResult",
     "EvaluationReport",

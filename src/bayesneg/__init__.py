@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from bayesneg.models.torch.lightgcn import TorchMF as TorchMF
     from bayesneg.report.audit_page.page import write_audit as write_audit
     from bayesneg.report.comparison import write_report as write_report
+    from bayesneg.runs.comparison_table import Comparison as Comparison
     from bayesneg.runs.record import RunRecord as RunRecord
     from bayesneg.runs.run import Run as Run
     from bayesneg.runs.run import load_run as load_run
@@ -80,6 +81,7 @@ _HOMES = {
     "bayesneg.models.torch.lightgcn": ("LightGCN", "TorchMF"),
     "bayesneg.report.audit_page.page": ("write_audit",),
     "bayesneg.report.comparison": ("write_report",),
+    "bayesneg.runs.comparison_table": ("Comparison",),
     "bayesneg.runs.record": ("RunRecord",),
     "bayesneg.runs.run": ("Run", "load_run"),
     "bayesneg.runs.tuning_result": ("TuningResult",),

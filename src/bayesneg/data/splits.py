@@ -20,6 +20,7 @@ import numpy as np
 
 from bayesneg.data.interactions import Interactions, Truth
 from bayesneg.errors import InputError
+from bayesneg.notebooks import html_table
 from bayesneg.seeding import stream
 
 RULES = ("interaction", "user", "last", "time")
@@ -55,6 +56,16 @@ class Split:
         if self.validation is not None:
             _check_apart(self.train, self.validation, "train and validation")
             _check_apart(self.test, self.validation, "test and validation")
+
+    def _repr_html_(self) -> str:
+        named = {"train": self.train, "validation": self.validation, "test": self.test}
+        rows = [
+            (name, f"{len(part):,}", f"{np.count_nonzero(part.counts):,}", f"{np.count_nonzero(part.popularity):,}")
+            for name, part in named.items()
+            if part is not None
+        ]
+        whole = f"{self.train.name}: {self.train.n_users:,} users, {self.train.n_items:,} items"
+        return html_table(whole, ("part", "interactions", "users", "items"), rows, notes=[f"split: {self.how}"])
 
     @property
     def truth(self) -> Truth | None:

@@ -18,6 +18,7 @@ from bayesneg import __version__
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
+from bayesneg.evaluation.results import metrics_html
 
 SCHEMA: Final = 2  # of what is stored of a run; another one is not read
 
@@ -79,6 +80,13 @@ class RunRecord:
         found = f", {key} {self.final[key]:.4f}" if key is not None and is_number(self.final[key]) else ""
         epochs = "" if self.is_baseline else f", epoch {self.reported_epoch} of {len(self.epochs)}"
         return f"RunRecord({self.label!r} on {self.dataset!r}, seed {self.seed}{epochs}{found})"
+
+    def _repr_html_(self) -> str:
+        about = [self.model, *([] if self.is_baseline else [f"loss {self.loss}"]), f"seed {self.seed}"]
+        chosen = "last" if self.select == "last" else "best on validation data"
+        about += [] if self.is_baseline else [f"epoch {self.reported_epoch} of {len(self.epochs)}, the {chosen}"]
+        about += ["sees test labels"] if self.uses_test_labels else []
+        return metrics_html(f"{self.label} on {self.dataset}", self.final, self.intervals, [" · ".join(about)])
 
     @property
     def is_baseline(self) -> bool:
