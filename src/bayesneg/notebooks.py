@@ -58,14 +58,10 @@ def with_half_width(mean: float | None, half_width: float = math.nan, *, percent
     """``0.4123 ± 0.0051``; – where nothing was measured."""
     if mean is None or not math.isfinite(mean):
         return "–"
-    shown = [_number(value, percent=percent) for value in (mean, half_width) if math.isfinite(value)]
+    digits = 2 if percent else 4 if abs(mean) < 10 else 1
+    scale, unit = (100, "%") if percent else (1, "")
+    shown = (f"{scale * value:.{digits}f}{unit}" for value in (mean, half_width) if math.isfinite(value))
     return " ± ".join(shown)
-
-
-def _number(value: float, *, percent: bool) -> str:
-    if percent:
-        return f"{100 * value:.2f}%"
-    return f"{value:.4f}" if abs(value) < 10 else f"{value:.1f}"
 
 
 def _cells(tag: str, texts: Sequence[str], styles: Sequence[str], more: str = "") -> str:

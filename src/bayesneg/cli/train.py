@@ -14,6 +14,7 @@ from bayesneg.cli.groups import command
 from bayesneg.cli.interrupt import interruptible, resumable
 from bayesneg.cli.output import say, show_json, warnings_as_notes
 from bayesneg.cli.show import show_comparison, show_quality, show_run
+from bayesneg.cli.training import completions
 from bayesneg.cli.training.listings import HelpAll
 from bayesneg.cli.training.run_data import TrainReading, split_for
 from bayesneg.errors import InputError
@@ -30,6 +31,7 @@ def train(
             help="rns, pns, aobpr, dns, srns, bns and others, settings after colons: bns:candidates=10, or "
             "file.py:Class",
             rich_help_panel=opt.TRAINING,
+            autocompletion=completions.samplers,
         ),
     ] = None,
     loss: opt.Loss = None,
