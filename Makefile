@@ -1,6 +1,7 @@
 # make demo   RNS, DNS, BNS, BNS with a learned prior and EASE on the built-in synthetic dataset, and an HTML report
 # make test   lint, format check, types, tests
-# make test-integrations  tests/integrations, in an environment of their own (.venv-integrations)
+# make test-integrations  tests/integrations, MLflow and Weights & Biases among them, in an environment of their own
+#             (.venv-integrations)
 # make bench  the benchmarks behind docs/speed.md, audit-kuairec.md and beyond.md (BAYESNEG_DATA names the data; some
 #             hours on two cores; each module also runs alone); docs/reproduction.md: bayesneg reproduce
 # make coverage  the tests, and the share of src/ that they execute (compiled and GPU code is not counted)
@@ -26,7 +27,7 @@ test: $(VENV)/.installed-dev
 	$(BIN)/pytest -n 2 --dist worksteal
 
 test-integrations: $(VENV_INTEGRATIONS)/.installed
-	$(VENV_INTEGRATIONS)/bin/python -c 'import datasets, pykeen, pytorch_lightning, sentence_transformers, torch_geometric'
+	$(VENV_INTEGRATIONS)/bin/python -c 'import datasets, mlflow, pykeen, pytorch_lightning, sentence_transformers, torch_geometric, wandb'
 	$(VENV_INTEGRATIONS)/bin/pytest tests/integrations
 
 coverage: $(VENV)/.installed-dev
@@ -57,18 +58,18 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet -c constraints.txt -e .
 	@touch $@
 
-# the tests cover the torch models, the search, exports with an index and the server as well
+# the tests cover the torch models, the search, exports with an index, the server and TensorBoard as well
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,torch,tune,als,index,serve]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,torch,tune,als,index,serve,tensorboard]'
 	@touch $@
 
 $(VENV)/.installed-%: $(VENV)/.installed
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[$*]'
 	@touch $@
 
-# libraries that the integrations are for: large, and none of the other tests needs them
+# libraries that the integrations and trackers are for: large, and none of the other tests needs them
 $(VENV_INTEGRATIONS)/.installed: pyproject.toml constraints.txt constraints-integrations.txt
 	$(PYTHON) -m venv $(VENV_INTEGRATIONS)
 	$(VENV_INTEGRATIONS)/bin/pip install --quiet -c constraints.txt -c constraints-integrations.txt \
-	  -e '.[integrations]' pytest
+	  -e '.[integrations,mlflow,wandb]' pytest
 	@touch $@

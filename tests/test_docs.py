@@ -17,12 +17,13 @@ from benchmarks.pages.__main__ import PAGES as RESULTS_PAGES
 HOME = Path(__file__).parent.parent
 PAGES = sorted(str(path.relative_to(HOME)) for path in (*HOME.glob("*.md"), *HOME.glob("docs/*.md")))
 BLOCK = re.compile(
-    r"(?:as `(?P<file>\w+\.py)`:\n\n)?```(?P<language>python|sh|bash|console)\n(?P<text>.*?)```", re.DOTALL
+    r"(?:as `(?P<file>\w+\.(?:py|toml))`:\n\n)?```(?P<language>python|toml|sh|bash|console)\n(?P<text>.*?)```",
+    re.DOTALL,
 )
 # pages whose code tests/integrations runs, in an environment of their own
 ELSEWHERE = sorted(str(path.relative_to(HOME)) for path in HOME.glob("docs/integrations/*.md"))
 # commands that are parsed only: they need data that is not here, or minutes, or do not end
-NOT_RUN = re.compile(r"kuairec|clicks\.csv|shown\.csv|ratings\.csv|ml-100k|\breproduce\b|\btune\b|bayesneg serve\b")
+NOT_RUN = re.compile(r"kuairec|clicks\.csv|shown\.csv|ratings\.csv|ml-100k|\breproduce\b|\btune\b|bayesneg serve\b|mlflow:|wandb:")
 
 
 def blocks(page: str, *languages: str) -> list[re.Match[str]]:
@@ -61,6 +62,8 @@ def test_the_code_and_then_the_commands_of_a_page_run(page, small, monkeypatch, 
 
     module = types.ModuleType(Path(page).stem.replace("-", "_") + "_page")
     monkeypatch.setitem(sys.modules, module.__name__, module)  # where dataclasses look for their annotations
+    for block in blocks(page, "toml"):
+        (small / block["file"]).write_text(block["text"], encoding="utf-8")
     for block in blocks(page, "python"):
         need_extras(block["text"])
         if block["file"]:
@@ -82,6 +85,8 @@ def need_extras(text: str) -> None:
         pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
     if "usearch" in text:
         pytest.importorskip("usearch", reason="usearch is not installed (the extra 'index')")
+    if re.search(r"TensorBoard\(|tensorboard:", text):
+        pytest.importorskip("tensorboard", reason="tensorboard is not installed (the extra 'tensorboard')")
     if "bn.tune(" in text:
         pytest.importorskip("optuna", reason="optuna is not installed (the extra 'tune')")
 

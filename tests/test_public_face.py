@@ -43,6 +43,7 @@ EXPECTED = [
     "ExportedModel",
     "NewUser",
     "NewItem",
+    "Comparison",
     "Audit",
     "TuningResult",
     "EvaluationReport",

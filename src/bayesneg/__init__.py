@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bayesneg import losses as losses
     from bayesneg import samplers as samplers
     from bayesneg import testing as testing
+    from bayesneg import tracking as tracking
     from bayesneg.data.interactions import Interactions as Interactions
     from bayesneg.data.load import load as load
     from bayesneg.data.load import read_split as read_split
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from bayesneg.report.comparison import write_report as write_report
     from bayesneg.runs.exports.loading import ExportedModel as ExportedModel
     from bayesneg.runs.exports.loading import load_export as load_export
+    from bayesneg.runs.comparison_table import Comparison as Comparison
     from bayesneg.runs.record import RunRecord as RunRecord
     from bayesneg.runs.run import Run as Run
     from bayesneg.runs.run import load_run as load_run
@@ -85,6 +87,7 @@ _HOMES = {
     "bayesneg.report.audit_page.page": ("write_audit",),
     "bayesneg.report.comparison": ("write_report",),
     "bayesneg.runs.exports.loading": ("ExportedModel", "load_export"),
+    "bayesneg.runs.comparison_table": ("Comparison",),
     "bayesneg.runs.record": ("RunRecord",),
     "bayesneg.runs.run": ("Run", "load_run"),
     "bayesneg.runs.tuning_result": ("TuningResult",),
@@ -99,6 +102,7 @@ _NAMESPACES = {
     "priors": "bayesneg.samplers.priors",
     "samplers": "bayesneg.samplers",
     "testing": "bayesneg.testing",
+    "tracking": "bayesneg.tracking",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = ["__version__", *_HOME_OF, *_NAMESPACES]

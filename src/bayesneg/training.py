@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -17,11 +18,12 @@ import numpy as np
 
 from bayesneg.checks import an_object, whole
 from bayesneg.config.loss_specs import as_loss
+from bayesneg.config.run_description import run_description
 from bayesneg.data.splits import Split
 from bayesneg.errors import DivergedError, InputError
 from bayesneg.evaluation import ranking
 from bayesneg.evaluation.sampling_quality import SamplingQuality
-from bayesneg.interfaces import Learner, Loss, Model, NegativeSampler, Observer
+from bayesneg.interfaces import Learner, Loss, Model, NegativeSampler, Observer, Tracker
 from bayesneg.models.baseline import Baseline, NoSampler
 from bayesneg.models.validate import check_several
 from bayesneg.progress import epoch_bar
@@ -30,6 +32,7 @@ from bayesneg.runs.recorder import EPOCHS_DONE, Recorder, begun_record
 from bayesneg.runs.reported import NOTHING_HELD_OUT, cutoffs, with_result
 from bayesneg.runs.run import Run
 from bayesneg.runs.starting import Start, trained_apart
+from bayesneg.runs.tracked import check_trackers, tracked
 from bayesneg.seeding import stream
 
 EpochLine = dict[str, Any]
@@ -52,7 +55,7 @@ def fit(
     resume: bool = False,
     checkpoint_every: int = 10,
     progress: bool | Callable[[EpochLine], None] = True,
-    observer: Observer | None = None,
+    observer: Observer | Tracker | Sequence[Observer | Tracker] | None = None,
     start: Run | None = None,
 ) -> Run:
     """Train a model on ``split.train`` with the negatives of a sampler.
@@ -78,7 +81,8 @@ def fit(
         resume: Resume the run in ``out``. It ends in the same bytes as a run that was never interrupted.
         checkpoint_every: Epochs between two checkpoints.
         progress: Show a progress bar on stderr, show nothing, or call this function with each epoch's line.
-        observer: Sees every sampled block and each epoch's end; what it returns joins the epoch's line.
+        observer: Sees every sampled block and each epoch's end; what it returns joins the epoch's line. Or a tracker,
+            such as ``bn.tracking.TensorBoard("logs")``, which receives parameters and metrics. Or several of both.
         start: An earlier run to go on from, on data whose users and items may have grown: known ones start from its
             embeddings, new ones afresh. The model must have the same class and dimension; the optimizer and the sampler
             start anew.
@@ -97,7 +101,9 @@ def fit(
     """
     for name, count in (("epochs", epochs), ("evaluate_every", evaluate_every), ("checkpoint_every", checkpoint_every)):
         whole(name, count)
-    _check_given(model, split, sampler, loss, observer)
+    observers, trackers = _sorted(observer)
+    _check_given(model, split, sampler, loss, observers)
+    check_trackers(trackers)
     epochs = 1 if isinstance(model, Baseline) else epochs
     loss = as_loss(loss)
     if sampler is not None:
@@ -114,6 +120,10 @@ def fit(
         raise InputError(
             "patience stops on validation data; split with validation=0.1 and select='best', or drop patience"
         )
+    how = {"epochs": epochs, "seed": seed, "select": record.select, "evaluate_every": evaluate_every,
+           "evaluate_users": evaluate_users, "patience": patience}  # fmt: skip
+    described = run_description(model, split, sampler, loss, label=record.label, **how)
+    record = replace(record, run_file=described)
     train = replace(split.train, truth=None)  # a sampler never sees the ground truth
     learner = model.start(train, rng=stream(seed, "init"))
     if earlier is not None:
@@ -126,19 +136,22 @@ def fit(
         loss=loss,
         seed=seed,
         select=record.select,
-        observer=observer,
+        observers=observers,
         evaluate_users=evaluate_users,
     )
     folder = None if out is None else Path(out)
     recorder = Recorder(folder, resume=resume, record=record, split=split, training=training, epochs=epochs)
-    with epoch_bar(progress, record.label, epochs, done=training.epoch) as show:
+    with ExitStack() as stack:
         try:
+            tracking = stack.enter_context(tracked(trackers, record, folder, training.lines))
+            show = stack.enter_context(epoch_bar(progress, record.label, epochs, done=training.epoch))
             while training.epoch < epochs and not training.stalled(patience):
                 epoch = training.epoch + 1
                 line = training.advance(evaluate=epoch == epochs or epoch % evaluate_every == 0)
                 recorder.add(line)
                 if epoch == epochs or epoch % checkpoint_every == 0 or training.stalled(patience):
                     recorder.checkpoint()
+                tracking.log(line)
                 show(line)
         except DivergedError:
             recorder.discard()
@@ -151,12 +164,13 @@ def fit(
             if len(training.lines) == training.epoch:  # between two epochs; within one the last checkpoint is kept
                 recorder.checkpoint()
             raise
-    reported = training.restore_reported()
-    scorer = training.learner.frozen()
-    finished = replace(record, epochs=training.lines, reported_epoch=reported)
-    run = Run(scorer, split, finished, trained=trained_apart(training.learner, scorer))
-    report = run.evaluate() if len(split.test) else NOTHING_HELD_OUT
-    recorder.finish(run, report)
+        reported = training.restore_reported()
+        scorer = training.learner.frozen()
+        finished = replace(record, epochs=training.lines, reported_epoch=reported)
+        run = Run(scorer, split, finished, trained=trained_apart(training.learner, scorer))
+        report = run.evaluate() if len(split.test) else NOTHING_HELD_OUT
+        recorder.finish(run, report)
+        tracking.finish("finished", report.mean)
     return replace(run, record=with_result(run.record, report))
 
 
@@ -171,7 +185,7 @@ class _Training:
     loss: Loss
     seed: int
     select: str
-    observer: Observer | None = None
+    observers: Sequence[Observer] = ()
     evaluate_users: int | None = None
     epoch: int = 0  # epochs done
     lines: list[EpochLine] = field(default_factory=list)
@@ -201,8 +215,8 @@ class _Training:
         ):
             trained = time.perf_counter()
             self.quality.add(sampled)
-            if self.observer is not None:
-                self.observer.see(sampled)
+            for observer in self.observers:
+                observer.see(sampled)
             measuring += time.perf_counter() - trained
         self.sampler.end_epoch(self.epoch, self.learner)
         seconds = time.perf_counter() - started - measuring
@@ -210,8 +224,8 @@ class _Training:
         self._check_learned()
         measured = {} if isinstance(self.model, Baseline) else self.quality.result()
         line: EpochLine = {"epoch": self.epoch, **measured, "seconds": seconds}
-        if self.observer is not None:
-            line |= self.observer.end_epoch(self.epoch, self.sampler, self.learner.frozen())
+        for observer in self.observers:
+            line |= observer.end_epoch(self.epoch, self.sampler, self.learner.frozen())
         if evaluate:
             line |= self._evaluate()
         self.lines.append(line)
@@ -221,12 +235,8 @@ class _Training:
         """Whether as many evaluations as ``patience`` have followed the best one."""
         if patience is None:
             return False
-        since = [line for line in self.lines if line["epoch"] > self.best_epoch and self._validated(line)]
-        return len(since) >= patience
-
-    @staticmethod
-    def _validated(line: EpochLine) -> bool:
-        return any(key.startswith("validation_") for key in line)
+        later = (line for line in self.lines if line["epoch"] > self.best_epoch)
+        return sum(any(key.startswith("validation_") for key in line) for line in later) >= patience
 
     def restore_reported(self) -> int:
         """Give the learner the state of the epoch to report; its number."""
@@ -303,8 +313,25 @@ def _part(state: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
     return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
 
 
+def _sorted(given: object) -> tuple[list[Observer], list[Tracker]]:
+    """Observers and trackers, which may be given one by one or together."""
+    observers: list[Observer] = []
+    trackers: list[Tracker] = []
+    for one in [] if given is None else list(given) if isinstance(given, list | tuple) else [given]:
+        if isinstance(one, Tracker):
+            trackers.append(one)
+        elif isinstance(one, Observer) and not isinstance(one, type):
+            observers.append(one)
+        else:
+            raise InputError(
+                "observer must be an object with the methods of bn.Observer, a tracker such as "
+                f"bn.tracking.TensorBoard('logs'), or a list of these, got {one!r}"
+            )
+    return observers, trackers
+
+
 def _check_given(
-    model: Model, split: Split, sampler: NegativeSampler | None, loss: object, observer: Observer | None
+    model: Model, split: Split, sampler: NegativeSampler | None, loss: object, observers: Sequence[Observer]
 ) -> None:
     an_object("model", model, "bn.MF()")
     an_object("sampler", sampler, "bn.BNS()")
@@ -313,11 +340,10 @@ def _check_given(
             f"split must be a split, got {type(split).__name__}; fit takes model, split, sampler, in this order, and "
             "bn.split(data) makes a split"
         )
-    if observer is not None and not isinstance(observer, Observer):
-        raise InputError(f"observer must be an object with the methods of bn.Observer, got {observer!r}")
     name = type(model).__name__
     if isinstance(model, Baseline):
-        for argument, given in (("a sampler", sampler), ("a loss", loss), ("an observer", observer)):
+        observed = observers or None
+        for argument, given in (("a sampler", sampler), ("a loss", loss), ("an observer", observed)):
             if given is not None:
                 raise InputError(f"{name} samples no negatives; call fit without {argument}")
     elif sampler is None:

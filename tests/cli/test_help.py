@@ -40,7 +40,7 @@ def test_the_help_of_every_command_shows_an_example_of_it(bayesneg, command):
 
 
 def test_the_help_shows_defaults(bayesneg):
-    text = bayesneg("train", "--help").out
+    text = bayesneg("train", "--help-all").out
     assert "[default: 100]" in text
     assert "[default: (bns)]" in text
     assert "[default: (inferred)]" in text
@@ -59,12 +59,34 @@ def test_the_help_of_tune_is_about_tuning(bayesneg):
 
 
 def test_the_help_of_train_lists_every_sampler_loss_model_and_setting(bayesneg):
-    text = bayesneg("train", "--help").out
+    text = bayesneg("train", "--help-all").out
     shown = set(text[text.index("Samplers, with") :].split())
     names = {*built_in_samplers(), *priors(), *likelihoods(), *losses(), *MODELS}
     kinds = [*(each.kind for each in built_in_samplers().values()), *priors().values(), *losses().values()]
     kinds += MODELS.values()
     assert names | {key for kind in kinds for key in reach(kind, {}).settings} <= shown
+
+
+@pytest.mark.parametrize("command", ["train", "compare", "tune", "audit"])
+def test_the_help_is_short_and_help_all_has_every_option(bayesneg, command):
+    import typer
+
+    from bayesneg.cli import app
+
+    brief, full = bayesneg(command, "--help").out, bayesneg(command, "--help-all").out
+    assert len(brief.splitlines()) < 100
+    assert f"bayesneg {command} --help-all" in " ".join(brief.split())
+    assert {name for name in built_in_samplers() if f"{name}," not in brief} <= {"srns"}  # the last of the list
+    options = {name for param in typer.main.get_command(app).commands[command].params for name in param.opts}
+    assert {name for name in options if name.startswith("--") and name not in full} == set()
+    assert "--separator" in full
+    assert "--separator" not in brief
+    assert bayesneg(command, "--help").out == brief, "one after the other"
+
+
+def test_a_name_for_other_settings_is_explained_by_the_main_name(bayesneg):
+    text = " ".join(bayesneg("train", "--help-all").out.split())
+    assert "BNS with the flat prior (as bns, prior=flat)" in text
 
 
 @pytest.mark.parametrize("command", ["train", "compare", "tune", "audit"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import bayesneg as bn
-from bayesneg.config.build import as_text, default_of
+from bayesneg.config.build import default_of
 from bayesneg.config.registry import MODELS, built_in_samplers
 from bayesneg.config.settings import REQUIRED, schedule, settings_of
 from bayesneg.config.specs import (
@@ -16,6 +16,7 @@ from bayesneg.config.specs import (
     sort_settings,
     with_device,
 )
+from bayesneg.config.writing import as_text
 from bayesneg.errors import InputError
 from bayesneg.linear import als
 from bayesneg.models.torch import settings

@@ -9,5 +9,5 @@ import pytest
 
 def needs(*libraries: str) -> list[pytest.MarkDecorator]:
     missing = [name for name in libraries if find_spec(name) is None]
-    reason = f"{', '.join(missing)} not installed (the extra 'integrations'; make test-integrations)"
+    reason = f"{', '.join(missing)} not installed (make test-integrations)"
     return [pytest.mark.skipif(bool(missing), reason=reason), pytest.mark.filterwarnings("ignore")]

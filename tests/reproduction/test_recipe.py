@@ -70,9 +70,9 @@ ROW = '[[samplers]]\nlabel = "{}"\nuse = "{}"\n'
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("seeds = 0", "x.toml: seeds: input should be greater than or equal to 1"),
-        ("speed = 1", "x.toml: speed: extra inputs are not permitted"),
-        ("seeds = ", "x.toml: Invalid value"),
+        ("seeds = 0", ": seeds: input should be greater than or equal to 1"),
+        ("speed = 1", "x.toml: 'speed' is not a key of a recipe; did you mean seeds?"),
+        ("seeds = ", "column 9: invalid value"),
         ('models = ["xf"]', "x.toml: 'xf' is not a model"),
         ('models = ["ease"]', "x.toml: 'ease' is not a model with a sampler; valid: lightgcn, mf, torch-mf"),
         (ROW.format("a", "bnz"), "x.toml: 'bnz' is not a sampler; did you mean bns?"),
@@ -80,6 +80,8 @@ ROW = '[[samplers]]\nlabel = "{}"\nuse = "{}"\n'
         (ROW.format("a", "dns") + ROW.format("A", "bns"), "x.toml: two rows have the same label, 'a' and 'A'"),
         ('[[where]]\ndataset = "typo"\nseeds = 1', "x.toml: 'typo' is not a dataset of this recipe; valid: "),
         ('[[where]]\nmodel = "typo"\nseeds = 1', "x.toml: 'typo' is not a model of this recipe; valid: mf"),
+        (ROW.format("a", "mine.py:Mine"), "x.toml: row 'a' names mine.py:Mine, whose code would be run"),
+        (ROW.format("a", "bns:prior=rate+mine.py:p"), "x.toml: row 'a' names mine.py:p, whose code would be run"),
         ('views = ["first"]', "x.toml: views.0: input should be 'last' or 'best'"),
     ],
 )
@@ -94,7 +96,10 @@ def test_a_mistake_is_named_with_its_file_and_place(tmp_path, text, said):
     [
         (b'title = "x"\ndatasets = ["d"]\n', "x.toml: samplers: field required"),
         (b'title = "x"\n' + ROW.format("RNS", "rns").encode(), "x.toml: datasets: field required"),
-        (b'title = "x"\ndatasets = []\n' + ROW.format("RNS", "rns").encode(), "x.toml: datasets: tuple should have"),
+        (
+            b'title = "x"\ndatasets = []\n' + ROW.format("RNS", "rns").encode(),
+            "x.toml line 2: datasets: tuple should have",
+        ),
         ('title = "é"\n'.encode("latin-1"), "x.toml: byte 9 is not UTF-8; save the file as UTF-8"),
     ],
 )

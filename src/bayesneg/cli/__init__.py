@@ -17,13 +17,13 @@ from bayesneg import __version__
 from bayesneg.cli import audit, data, priors, reproduce, train, tune
 from bayesneg.cli.finished import evaluate, export, recommend, report, serve, similar
 from bayesneg.cli.output import say
-from bayesneg.cli.sampler_help import WithSamplers
+from bayesneg.cli.training.listings import BriefHelp
+from bayesneg.cli.training.run_file import TrainCommand
 from bayesneg.errors import BayesnegError
 
 app = typer.Typer(
     name="bayesneg",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -50,10 +50,10 @@ def _options(
     """
 
 
-app.command(cls=WithSamplers)(train.train)
-app.command()(train.compare)
-app.command()(tune.tune)
-app.command()(audit.audit)
+app.command(cls=TrainCommand)(train.train)
+app.command(cls=BriefHelp)(train.compare)
+app.command(cls=BriefHelp)(tune.tune)
+app.command(cls=BriefHelp)(audit.audit)
 app.command()(evaluate.evaluate)
 app.command()(recommend.recommend)
 app.command()(similar.similar)

@@ -16,6 +16,7 @@ from bayesneg.cli.groups import command
 from bayesneg.cli.interrupt import interruptible
 from bayesneg.cli.output import check_file, report_file, say, show, show_json, show_table
 from bayesneg.cli.show import mean_text
+from bayesneg.cli.training.listings import HelpAll
 from bayesneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ def audit(
     reading: opt.Reading,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Audit the negatives that samplers pick: false negatives, hardness, popularity, calibration.
 

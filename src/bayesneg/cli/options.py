@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from bayesneg.cli.output import report_file
+from bayesneg.cli.training import completions
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
 READING, SPLITTING, TRAINING, TUNING = "Reading the data", "Data split", "Training", "Tuning"
 
 
-def _training(help: str, *names: str, metavar: str | None = None, default: str | bool = True) -> Any:
-    return typer.Option(*names, metavar=metavar, help=help, show_default=default, rich_help_panel=TRAINING)
+def _training(help: str, *names: str, default: str | bool = True, **more: Any) -> Any:
+    return typer.Option(*names, help=help, show_default=default, rich_help_panel=TRAINING, **more)
 
 
 def _losses(help: str) -> Any:
-    return _training(help, "--loss", "--losses", metavar="NAMES", default="bpr")
+    return _training(help, "--loss", "--losses", metavar="NAMES", default="bpr", autocompletion=completions.losses)
 
 
 Model = Annotated[
@@ -34,9 +35,12 @@ Model = Annotated[
         "mf, lightgcn or torch-mf (the extra torch), or a baseline, which needs no sampler: popularity, item-knn, "
         "rp3beta, ease, gfcf, als (the extra als)",
         metavar="NAME",
+        autocompletion=completions.models,
     ),
 ]
-ModelOfSamplers = Annotated[str, _training("mf, lightgcn or torch-mf (the extra torch)", metavar="NAME")]
+ModelOfSamplers = Annotated[
+    str, _training("mf, lightgcn or torch-mf (the extra torch)", metavar="NAME", autocompletion=completions.models)
+]
 Device = Annotated[
     str | None,
     _training("device of a torch model; auto uses a GPU if there is one", metavar="auto|cpu|cuda", default="auto"),
@@ -60,17 +64,17 @@ Settings = Annotated[
 Loss = Annotated[
     str | None,
     _training(
-        "bpr, softmax, ccl and others, settings after colons: softmax:temperature=0.1, or file.py:Class; the list is "
-        "below",
+        "bpr, softmax, ccl and others, settings after colons: softmax:temperature=0.1, or file.py:Class",
         metavar="NAME",
         default="bpr",
+        autocompletion=completions.losses,
     ),
 ]
 Losses = Annotated[
     str | None,
     _losses(
-        "losses, comma-separated, each with every sampler: bpr,softmax:temperature=0.1; bayesneg train --help lists "
-        "them all"
+        "losses, comma-separated, each with every sampler: bpr,softmax:temperature=0.1; bayesneg train --help-all "
+        "lists them all"
     ),
 ]
 Seeds = Annotated[int, _training("runs per sampler, with the seeds 0, 1, …")]
@@ -88,6 +92,7 @@ Report = Annotated[
     typer.Option(help="HTML report to write", show_default="report.html, or report-2.html … where that exists"),
 ]
 Force = Annotated[bool, typer.Option("--force", help="replace the report if it exists")]
+AllowCode = Annotated[bool, typer.Option("--allow-code", help="run the Python files that a TOML file names")]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="show no progress on stderr")]
 
@@ -255,9 +260,10 @@ class Comparing:
     samplers: Annotated[
         str,
         _training(
-            "samplers, comma-separated, settings after colons: rns,dns:candidates=5; bayesneg train --help lists "
+            "samplers, comma-separated, settings after colons: rns,dns:candidates=5; bayesneg train --help-all lists "
             "them all",
             metavar="NAMES",
+            autocompletion=completions.samplers,
         ),
     ] = "rns,dns,bns"
     loss: Losses = None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,15 @@ from bayesneg.runs.record import jsonable
 def say(text: str) -> None:
     """A note, on stderr: where something was written, what is odd, what to do next."""
     typer.echo(text, err=True)
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """What the library warns of is a note for the person, without the line of the source."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: say(f"note: {message}")
+        yield
 
 
 def show(text: str) -> None:

@@ -45,6 +45,7 @@ def reproduce(
         bool, typer.Option("--resume/--no-resume", help="keep the finished runs in --out, or repeat them")
     ] = True,
     data_dir: opt.DataDir = None,
+    allow_code: opt.AllowCode = False,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> None:
@@ -78,6 +79,7 @@ def reproduce(
             jobs=jobs or os.cpu_count() or 1,
             resume=resume,
             progress=not quiet,
+            allow_code=allow_code,
         )
     except KeyboardInterrupt:
         say(f"interrupted; {out} keeps the finished runs; resume with {_again(resume)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,9 +12,12 @@ import typer
 from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
 from bayesneg.cli.interrupt import interruptible, resumable
-from bayesneg.cli.output import counted, say, show_json
+from bayesneg.cli.output import counted, say, show_json, warnings_as_notes
 from bayesneg.cli.output import show as show_text
 from bayesneg.cli.show import show_comparison, show_quality, show_run
+from bayesneg.cli.training import completions
+from bayesneg.cli.training.listings import HelpAll
+from bayesneg.cli.training.run_data import TrainReading, split_for
 from bayesneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,8 +33,10 @@ def train(
         typer.Option(
             metavar="NAME",
             show_default="bns",
-            help="rns, pns, aobpr, dns, srns, bns and its variants, or file.py:Class; the list is below",
+            help="rns, pns, aobpr, dns, srns, bns and others, settings after colons: bns:candidates=10, or "
+            "file.py:Class",
             rich_help_panel=opt.TRAINING,
+            autocompletion=completions.samplers,
         ),
     ] = None,
     loss: opt.Loss = None,
@@ -54,6 +59,12 @@ def train(
             rich_help_panel=opt.TRAINING,
         ),
     ] = False,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            help="name of the run in tables", show_default="the sampler's settings", rich_help_panel=opt.TRAINING
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="new folder for the run")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="resume the interrupted run in --out")] = False,
     start: Annotated[
@@ -63,12 +74,28 @@ def train(
             help="run folder to go on from, on newer data: known users and items start from its embeddings",
         ),
     ] = None,
+    track: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STORE",
+            help="also log to tensorboard:DIR, mlflow:URI or wandb:PROJECT (the extras tensorboard, mlflow, wandb); "
+            "may be repeated",
+        ),
+    ] = None,
     splitting: opt.Selecting,
-    reading: opt.Reading,
+    reading: TrainReading,
+    fingerprint: Annotated[
+        str | None,
+        typer.Option(help="refuse data and splits with another fingerprint", rich_help_panel=opt.SPLITTING),
+    ] = None,
+    allow_code: opt.AllowCode = False,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Train a model with a sampler and evaluate it.
+
+    DATA may be a TOML file that describes the run; options replace what it says.
 
     \b
     Examples:
@@ -80,6 +107,7 @@ def train(
       bayesneg train clicks.csv --epochs 300 --patience 20 --final --out runs/served
       bayesneg train clicks.csv --user-column customer --sampler dns --json
       bayesneg train clicks.csv --start runs/last-week --epochs 10 --out runs/this-week
+      bayesneg train runs/bns/run.toml --epochs 200 --out runs/longer
     """
     from bayesneg.config.loss_specs import as_loss
     from bayesneg.config.registry import BASELINES
@@ -88,6 +116,8 @@ def train(
     from bayesneg.experiments.yardsticks import beside, verdict
     from bayesneg.progress import epoch_bar
     from bayesneg.runs.run import load_run
+    from bayesneg.runs.tracked import check_trackers
+    from bayesneg.tracking.by_name import tracker_from
     from bayesneg.training import fit
 
     if resume and out is None:
@@ -102,11 +132,13 @@ def train(
     chosen = None if is_baseline else as_loss(loss)
     parsed = [] if is_baseline else [SamplerSpec.parse(sampler or "bns")]
     for_model, specs = sort_settings(settings or (), model, parsed)
-    label = specs[0].label if specs else labelled(model.upper(), for_model)
+    label = label or (specs[0].label if specs else labelled(model.upper(), for_model))
     built = build_model(model, with_device(for_model, model, device))
     selection = splitting.selection
     earlier = None if start is None else load_run(start)
-    split = splitting.split(reading)
+    trackers = [tracker_from(text) for text in track or ()]
+    check_trackers(trackers)  # before any data is read
+    split = split_for(reading, splitting, fingerprint)
     n_epochs = 1 if is_baseline else epochs
     given: dict[str, Any] = {"loss": chosen, "seed": seed, "label": label}
 
@@ -114,7 +146,11 @@ def train(
         return specs[0].build(data) if specs else None
 
     # what a custom sampler prints must not mix with --json
-    with redirect_stdout(sys.stderr), resumable(out) as stopping, epoch_bar(not quiet, label, n_epochs) as show:
+    with ExitStack() as stack:
+        stack.enter_context(redirect_stdout(sys.stderr))
+        stack.enter_context(warnings_as_notes())
+        stopping = stack.enter_context(resumable(out))
+        show = stack.enter_context(epoch_bar(not quiet, label, n_epochs))
         run = fit(
             built,
             split,
@@ -129,6 +165,7 @@ def train(
             progress=stopping(show),
             start=earlier,
             **given,
+            observer=trackers,
         )
     if start is not None:
         facts = run.record.spec["start"]
@@ -179,6 +216,7 @@ def compare(
     reading: opt.Reading,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Compare samplers and losses over several seeds: a table with confidence intervals, and an HTML report.
 

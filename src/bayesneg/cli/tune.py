@@ -15,6 +15,7 @@ from bayesneg.cli.groups import command
 from bayesneg.cli.interrupt import interruptible
 from bayesneg.cli.output import say, show, show_json, show_table
 from bayesneg.cli.show import show_comparison
+from bayesneg.cli.training.listings import HelpAll
 from bayesneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def tune(
     reading: opt.Reading,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Search the settings of samplers and losses on validation data, and recommend one.
 

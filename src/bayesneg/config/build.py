@@ -1,4 +1,4 @@
-"""Settings ↔ objects: a class and flat settings give the object, and an object the text that names it.
+"""Settings → objects: a class and flat settings give the object.
 
 The settings of a sampler's prior, likelihood and refresh are written beside its own
 (``bns:prior=learned:l2=200:cdf=refreshed:moved=0.1``): a key that is no field of the sampler belongs to every chosen
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any, Final
 
 from bayesneg.config.custom import custom_prior, is_custom, sentences_about
-from bayesneg.config.registry import built_in_samplers, likelihoods, main_name, name_of, priors, sampler_named
-from bayesneg.config.settings import REQUIRED, Setting, Settings, changed, check_known, schedule, settings_of
+from bayesneg.config.registry import built_in_samplers, likelihoods, name_of, priors, sampler_named
+from bayesneg.config.settings import REQUIRED, Setting, Settings, check_known, schedule, settings_of
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
@@ -23,7 +23,6 @@ from bayesneg.samplers.posterior.refresh import Refresh
 from bayesneg.samplers.priors import Combined, Exposure, Oracle, Scaled
 from bayesneg.samplers.priors.basic import as_prior
 from bayesneg.samplers.priors.exposure import matched, passed_over
-from bayesneg.samplers.schedules import LinearDecay
 
 OF_REJECTED: Final = ("chosen_column", "seen")  # settings that go with rejected
 AROUND_PRIORS: Final[Mapping[str, Setting]] = {  # settings that every prior has, from the classes that wrap it
@@ -71,7 +70,7 @@ def reach(kind: type[Any], given: Settings, base: Any = None) -> Reach:
     """
     found = Reach()
     for name, setting in settings_of(kind).items():
-        kinds = _kinds(setting)
+        kinds = part_kinds(setting)
         if kinds is None:
             if setting.is_text:
                 found.settings[name] = setting
@@ -160,7 +159,7 @@ def build(kind: type[Any], given: Settings, split: Split, base: Any = None) -> A
         An instance of ``kind``.
     """
     own: dict[str, Any] = {"labels": split.held_out} if kind is Oracle else {}
-    parts = {name: kinds for name, setting in settings_of(kind).items() if (kinds := _kinds(setting)) is not None}
+    parts = {name: kinds for name, setting in settings_of(kind).items() if (kinds := part_kinds(setting)) is not None}
     nested = {key: value for key, value in given.items() if key in parts or key not in settings_of(kind)}
     for name, setting in settings_of(kind).items():
         if name in parts:
@@ -186,30 +185,7 @@ def build_prior(given: Settings, split: Split) -> Prior:
     return _wrapped(parts[0] if len(parts) == 1 else Combined(parts), given, split)
 
 
-def as_text(sampler: NegativeSampler, split: Split) -> str | None:
-    """The sampler as the command line takes it; None where no text gives the same sampler.
-
-    >>> from bayesneg.data.splits import split
-    >>> from bayesneg.data.synthetic import synthetic
-    >>> from bayesneg.samplers import BNS
-    >>> from bayesneg.samplers.priors import Rate
-    >>> as_text(BNS(candidates=10, prior=Rate(0.5)), split(synthetic(20, 30, seed=0), test=0.2, seed=0))
-    'bns:candidates=10:prior=rate:hidden=0.5'
-    """
-    name = main_name(type(sampler))
-    if name is None:
-        return None
-    flat = {key: value_text(value) for key, value in _flat(sampler).items()}
-    try:
-        if build_sampler(name, typed(type(sampler), flat, name), split) != sampler:
-            return None
-    except BayesnegError:
-        return None
-    presets = built_in_samplers()[name].presets
-    return ":".join((name, *(f"{key}={value}" for key, value in flat.items() if presets.get(key) != value)))
-
-
-def _kinds(setting: Setting) -> Mapping[str, type[Any]] | None:
+def part_kinds(setting: Setting) -> Mapping[str, type[Any]] | None:
     """What a field that holds an object may be, by name: empty for one class only, None for a plain value."""
     for leaf in (leaf for leaf in setting.leaves if isinstance(leaf, type)):
         if issubclass(leaf, Prior):
@@ -293,6 +269,7 @@ def _rejected(given: Settings, split: Split) -> Interactions:
         except BayesnegError as error:
             raise InputError(f"chosen_column={given['chosen_column']}: {error}") from error
         shown = passed_over(shown, chosen, held_out=len(held_out) / (len(held_out) + len(split.train)))
+    shown = replace(shown, origin={key: given[key] for key in ("rejected", "chosen_column") if key in given})
     if n_held_out := int(matched(shown, split.train).contains(held_out.users, held_out.indices).sum()):
         raise InputError(
             f"rejected={given['rejected']} holds {n_held_out:,} pairs of the test or validation part, which must not "
@@ -308,38 +285,6 @@ def _check_refresh(kind: type[Any], own: Settings, given: Settings, base: Any) -
     if own.get("cdf", usual) == "exact":
         key = next(key for key in settings_of(Refresh) if key in given)
         raise InputError(f"{key} is a setting of the refreshed score CDF; set cdf=refreshed with it")
-
-
-def _flat(value: Any) -> dict[str, Any]:
-    """The settings of an object that differ from the defaults, those of its parts included."""
-    found: dict[str, Any] = {}
-    for name, now in changed(value).items():
-        kinds = _kinds(settings_of(type(value))[name])
-        if kinds is None:
-            found[name] = now
-        elif kinds is priors():
-            found.update(_flat_prior(now))
-        else:
-            found.update({name: name_of(type(now), kinds)} if kinds else {})
-            found.update(_flat(now))
-    return found
-
-
-def _flat_prior(prior: Prior) -> dict[str, Any]:
-    if isinstance(prior, Scaled):
-        return {**_flat_prior(as_prior(prior.prior)), "strength": prior.strength}
-    parts = prior.priors if isinstance(prior, Combined) else [prior]
-    names = [name_of(type(part), priors()) or type(part).__name__ for part in parts]
-    named = [part for part in parts if type(part) in priors().values()]
-    own = {key: value for part in named for key, value in changed(part).items() if key != "labels"}
-    return {"prior": "+".join(names), **own}
-
-
-def value_text(value: Any) -> str:
-    """A setting as text that gives it again."""
-    if isinstance(value, LinearDecay):
-        return "/".join(("linear", *(f"{number:g}" for number in (value.start, value.rate, value.floor))))
-    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
 
 
 def either(names: list[str]) -> str:

@@ -6,22 +6,35 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.interfaces import Loss, NegativeSampler, Prior
 
+OF_FILE: Final = "custom file "  # before the path in the name of a module: no name that an import could mean
 PriorFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def is_custom(name: str) -> bool:
     return name.partition(":")[0].endswith(".py")
+
+
+def named_code(texts: Iterable[Any]) -> str | None:
+    """The first of some names or settings that names a Python file, which would be run; None where none does."""
+    parts = (part for text in texts if isinstance(text, str) for part in text.split("+"))
+    return next((part for part in parts if is_custom(part)), None)
+
+
+def name_in_file(value: type | FunctionType) -> str | None:
+    """``file.py:Name`` for a class or function that was read from a file; None for any other."""
+    home = value.__module__
+    return f"{home.removeprefix(OF_FILE)}:{value.__qualname__}" if home.startswith(OF_FILE) else None
 
 
 def custom_class(name: str) -> type[NegativeSampler]:
@@ -85,7 +98,7 @@ def _kinds_and_functions(path: Path, base: type) -> dict[str, Any]:
 
 def _module(path: Path) -> ModuleType:
     """The file as a module, run once; what is wrong in it is named with its line."""
-    name = f"custom file {path.resolve()}"  # no name that an import could mean
+    name = f"{OF_FILE}{path.resolve()}"
     if name in sys.modules:
         return sys.modules[name]
     if not path.is_file():

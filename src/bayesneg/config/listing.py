@@ -7,7 +7,7 @@ from typing import Any
 
 from bayesneg.config.build import AROUND_PRIORS, default_of, reach
 from bayesneg.config.docstrings import plain, summary
-from bayesneg.config.registry import MODELS, likelihoods, priors, sampler_named, sampler_names
+from bayesneg.config.registry import MODELS, likelihoods, main_name, priors, sampler_named, sampler_names
 from bayesneg.config.settings import REQUIRED, Settings, settings_of
 from bayesneg.errors import InputError
 from bayesneg.losses import losses
@@ -17,7 +17,6 @@ Lines = list[tuple[str, str]]
 
 def sampler_lines() -> Lines:
     """Each sampler by name: what it does, and its settings with their defaults."""
-    first: dict[type[Any], str] = {}
     lines = []
     for name in sampler_names():
         try:
@@ -25,7 +24,7 @@ def sampler_lines() -> Lines:
         except InputError as error:  # a plug-in that cannot be loaded
             lines.append((name, str(error)))
             continue
-        like = first.setdefault(named.kind, name)
+        like = main_name(named.kind) or name
         settings = _assigned(named.presets) if like != name else _defaults(named.kind)
         text = f"as {like}, {settings}" if like != name else settings
         lines.append((name, f"{named.about} ({text})" if text else named.about))

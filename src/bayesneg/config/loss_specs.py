@@ -6,11 +6,12 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bayesneg.config.build import reach, typed, value_text
+from bayesneg.config.build import reach, typed
 from bayesneg.config.custom import custom_loss, is_custom, sentences_about
 from bayesneg.config.registry import name_of
 from bayesneg.config.settings import Setting, Settings, assignments, changed, check_known
 from bayesneg.config.specs import labelled, pieces
+from bayesneg.config.writing import value_text
 from bayesneg.errors import InputError
 from bayesneg.interfaces import BPR_LOSS, Loss
 from bayesneg.losses import TorchLoss, losses

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from bayesneg.config.build import as_text, build, build_sampler, check_setting, either, reach, typed
+from bayesneg.config.build import build, build_sampler, check_setting, either, reach, typed
 from bayesneg.config.custom import is_custom
 from bayesneg.config.registry import BASELINES, MODELS, NamedSampler, main_name, sampler_named, sampler_names
 from bayesneg.config.settings import Setting, Settings, assignments, changed, check_known, settings_of
+from bayesneg.config.writing import as_text
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Model, NegativeSampler

@@ -45,6 +45,7 @@ class Interactions:
         name: Name of the dataset.
         n_duplicates: Number of repeated pairs that were collapsed.
         n_below_min_rating: Number of rows dropped for their rating.
+        origin: What :func:`bayesneg.load` was given, as the keys of a run file; None for a part or data in memory.
 
     Example:
         >>> data = Interactions.from_pairs(["b", "a", "b", "b"], [7, 7, 9, 7])
@@ -64,6 +65,7 @@ class Interactions:
     name: str = "data"
     n_duplicates: int = 0
     n_below_min_rating: int = 0
+    origin: Mapping[str, Any] | None = field(default=None, repr=False)
 
     @classmethod
     def from_pairs(
@@ -238,6 +240,7 @@ class Interactions:
             indptr=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
             indices=self.indices[mask],
             times=None if self.times is None else self.times[mask],
+            origin=None,
         )
 
     def union(self, other: Interactions) -> Interactions:

@@ -86,11 +86,15 @@ def load(
     if not isinstance(source, str | Path):
         return read_rows(source, how).interactions(name=name or "frame")
     if isinstance(source, str) and source in BUILT_IN:
-        return _built_in(source, how, data_dir, name or source)
+        data = _built_in(source, how, data_dir, name or source)
+        where = {} if data_dir is None else {"data_dir": _absolute(data_dir)}
+        return replace(data, origin={"data": source, **where, **how.given})
     path = existing(source)
     if path.is_dir():
-        return _from_folder(path, how, name or path.resolve().name)
-    return read_rows(path, how).interactions(name=name or path.stem)
+        data = _from_folder(path, how, name or path.resolve().name)
+    else:
+        data = read_rows(path, how).interactions(name=name or path.stem)
+    return replace(data, origin={"data": _absolute(path), **how.given})
 
 
 def _built_in(source: str, how: ReadOptions, data_dir: str | Path | None, name: str) -> Interactions:
@@ -191,9 +195,13 @@ def read_split(
         table = choose(read_users(existing(user_file), user_column=user_column), user_columns, source=str(user_file))
         train = replace(train, user_table=table)
     split = _split(train, test, name=name or _name_of(train_source), overlap=overlap)
-    if validation == 0:
+    split = split if validation == 0 else carve_validation(split, validation, seed=seed)
+    if overlap == "drop" or not (isinstance(train_source, str | Path) and isinstance(test_source, str | Path)):
         return split
-    return carve_validation(split, validation, seed=seed)
+    columns = {} if user_columns is None else {"user_columns": user_columns}
+    users = {} if user_file is None else {"user_file": _absolute(user_file), **columns}
+    files = {"data": _absolute(train_source), "test": _absolute(test_source), **how.given, **users}
+    return replace(split, origin={**files, "validation": float(validation), "split_seed": seed})
 
 
 def _split(train: RawInteractions, test: RawInteractions, *, name: str, overlap: str) -> Split:
@@ -236,6 +244,10 @@ def _unseen(train: Interactions, test: Interactions, train_name: str, test_name:
         raise DataError(f"{test_name}: no pair is left, all {n_seen:,} are in {train_name} too")
     kept = test.select(~seen)
     return replace(kept, n_duplicates=test.n_duplicates, n_below_min_rating=test.n_below_min_rating)
+
+
+def _absolute(path: str | Path) -> str:
+    return str(Path(path).expanduser().resolve())
 
 
 def _name_of(source: Any) -> str:

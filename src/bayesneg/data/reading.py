@@ -42,9 +42,10 @@ class ReadOptions:
                 f"user_columns must be a list of names, got {self.user_columns!r}; write [{self.user_columns!r}]"
             )
 
-    def refuse_all_but(self, *allowed: str, source: str) -> None:
-        """Raise for an option that has no effect on this source."""
-        given = {
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that are not left to be guessed, by name."""
+        every = {
             "user_column": self.columns.user,
             "item_column": self.columns.item,
             "rating_column": self.columns.rating,
@@ -55,8 +56,12 @@ class ReadOptions:
             "min_rating": self.min_rating,
             "format": self.format,
         }
-        for option, value in given.items():
-            if value is not None and option not in allowed:
+        return {option: value for option, value in every.items() if value is not None}
+
+    def refuse_all_but(self, *allowed: str, source: str) -> None:
+        """Raise for an option that has no effect on this source."""
+        for option, value in self.given.items():
+            if option not in allowed:
                 raise InputError(f"{option}={value!r} has no effect on {source}; leave it out")
 
 

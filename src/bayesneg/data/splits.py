@@ -11,13 +11,16 @@ Four rules select the held-out interactions; all give exact counts, and the same
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from bayesneg.data.interactions import Interactions, Truth
 from bayesneg.errors import InputError
+from bayesneg.notebooks import html_table
 from bayesneg.seeding import stream
 
 RULES = ("interaction", "user", "last", "time")
@@ -33,6 +36,7 @@ class Split:
         test: Interactions held out for the final evaluation.
         validation: Interactions held out of training for early stopping and tuning, or None.
         how: How the split was made, for the record.
+        origin: What the data was read and split with, as the keys of a run file; None where it was in memory.
 
     Example:
         >>> data = Interactions.from_pairs([1, 1, 1, 2, 2], ["a", "b", "c", "a", "d"])
@@ -45,12 +49,23 @@ class Split:
     test: Interactions
     validation: Interactions | None = None
     how: str = "given"
+    origin: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         _check_apart(self.train, self.test, "train and test")
         if self.validation is not None:
             _check_apart(self.train, self.validation, "train and validation")
             _check_apart(self.test, self.validation, "test and validation")
+
+    def _repr_html_(self) -> str:
+        named = {"train": self.train, "validation": self.validation, "test": self.test}
+        rows = [
+            (name, f"{len(part):,}", f"{np.count_nonzero(part.counts):,}", f"{np.count_nonzero(part.popularity):,}")
+            for name, part in named.items()
+            if part is not None
+        ]
+        whole = f"{self.train.name}: {self.train.n_users:,} users, {self.train.n_items:,} items"
+        return html_table(whole, ("part", "interactions", "users", "items"), rows, notes=[f"split: {self.how}"])
 
     @property
     def truth(self) -> Truth | None:
@@ -138,10 +153,13 @@ def split(
     held = _held_out(data, amount, by, stream(seed, "split"), argument="test")
     train, tested = _parts(data, held, "test", amount)
     made = Split(train, tested, how=_how("test", amount, by, seed))
-    if _is_number(validation) and validation == 0:
+    if not (_is_number(validation) and validation == 0):
+        carved = carve_validation(made, validation, seed=seed, by=by)
+        made = replace(carved, how=f"{made.how} validation={validation}")
+    if data.origin is None:
         return made
-    carved = carve_validation(made, validation, seed=seed, by=by)
-    return replace(carved, how=f"{made.how} validation={validation}")
+    given = {"test_share": float(amount), "validation": float(validation), "split_by": by, "split_seed": seed}
+    return replace(made, origin={**data.origin, **given})
 
 
 def carve_validation(split: Split, share: float, *, seed: int = 0, by: str = "interaction") -> Split:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,6 +12,7 @@ import numpy as np
 
 from bayesneg.errors import InputError
 from bayesneg.evaluation.statistics import mean_interval
+from bayesneg.notebooks import html_table, with_half_width
 
 if TYPE_CHECKING:
     import polars as pl
@@ -99,6 +100,15 @@ class EvaluationReport:
             "interval": {key: [_or_none(end) for end in self.interval(key)] for key in self.values},
         }
 
+    def _repr_html_(self) -> str:
+        without = f"{self.n_users_without_training:,} of these users have no training interactions"
+        return metrics_html(
+            f"{self.part}: {self.n_users:,} users",
+            self.mean,
+            {key: self.interval(key) for key in self.values},
+            [without] if self.n_users_without_training else [],
+        )
+
     def __str__(self) -> str:
         """A short table: a line per metric, a column per k."""
         cutoffs = list(dict.fromkeys(key.partition("@")[2] for key in self.mean if "@" in key))
@@ -114,6 +124,29 @@ class EvaluationReport:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def metrics_html(
+    title: str,
+    mean: Mapping[str, float | None],
+    intervals: Mapping[str, Sequence[float | None] | None],
+    notes: Sequence[str] = (),
+) -> str:
+    """A table for a notebook: a row per metric, a column per list length, with 95% intervals over users."""
+    lengths = list(dict.fromkeys(key.partition("@")[2] for key in mean if "@" in key)) or [""]
+    names = list(dict.fromkeys(key.partition("@")[0] for key in mean))
+
+    def cell(key: str) -> str:
+        low, high = intervals.get(key) or (None, None)
+        return with_half_width(mean[key], math.nan if low is None or high is None else (high - low) / 2)
+
+    rows = [
+        (name, *("" for _ in lengths[1:]), cell(name))
+        if name in mean
+        else (name, *(cell(key) if (key := f"{name}@{length}") in mean else "" for length in lengths))
+        for name in names
+    ]
+    return html_table(title, ("mean ± 95%", *(f"@{length}" if length else "" for length in lengths)), rows, notes=notes)
 
 
 def _or_none(value: float) -> float | None:

@@ -20,6 +20,7 @@ from bayesneg.data.splits import split as split_data
 from bayesneg.errors import InputError
 from bayesneg.evaluation.calibration import EDGES
 from bayesneg.evaluation.picks import RELIABILITY, PickObserver
+from bayesneg.evaluation.statistics import estimate
 from bayesneg.experiments.contenders import (
     Losses,
     Samplers,
@@ -31,6 +32,7 @@ from bayesneg.experiments.contenders import (
 )
 from bayesneg.experiments.runner import chosen_seeds, naming, run_all, runs_at_once
 from bayesneg.interfaces import BPR_LOSS, Loss, Model, NegativeSampler
+from bayesneg.notebooks import html_table, with_half_width
 from bayesneg.progress import ShowEpoch, run_bars
 from bayesneg.runs import ledger
 from bayesneg.runs.record import RunRecord, describe, jsonable
@@ -84,6 +86,19 @@ class Audit:
     """
 
     records: Sequence[RunRecord]
+
+    def _repr_html_(self) -> str:
+        groups: dict[tuple[str, ...], list[RunRecord]] = {}
+        for record in self.records:
+            groups.setdefault((record.dataset, record.label, record.loss), []).append(record)
+        rows = []
+        for names, runs in groups.items():
+            found = [estimate(run.last(key) for run in runs) for key in ("fn", "fn_gradient", "fn_uniform")]
+            rows.append((*names, *(with_half_width(each.mean, each.half_width, percent=True) for each in found)))
+        heads = ("data", "sampler", "loss", "false negatives", "of the gradient", "uniform sampling")
+        seeds = len({record.seed for record in self.records})
+        notes = ["false negatives: their share of the last epoch's picks, and of the gradient"]
+        return html_table(f"last epoch, mean ± 95% over {seeds} seeds", heads, rows, notes=notes, n_text=3)
 
     @property
     def frame(self) -> pl.DataFrame:

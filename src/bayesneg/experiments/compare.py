@@ -28,6 +28,7 @@ from bayesneg.experiments.runner import chosen_seeds, naming, run_all, runs_at_o
 from bayesneg.interfaces import BPR_LOSS, Loss, Model, NegativeSampler
 from bayesneg.progress import ShowEpoch, run_bars
 from bayesneg.runs import folder as files
+from bayesneg.runs.comparison_table import Comparison
 from bayesneg.runs.record import RunRecord
 from bayesneg.runs.recorder import begun_record, check_resumable
 from bayesneg.training import fit
@@ -48,7 +49,7 @@ def compare(
     out: str | Path | None = None,
     resume: bool = False,
     progress: bool = True,
-) -> list[RunRecord]:
+) -> Comparison:
     """Train each model with each sampler, each loss and each seed, and each baseline.
 
     Args:
@@ -73,7 +74,7 @@ def compare(
         progress: Show a progress bar for each label on stderr.
 
     Returns:
-        One record per run, sampler by sampler, loss by loss, seed by seed; the baselines last.
+        A list with one record per run, sampler by sampler, loss by loss, seed by seed; the baselines last.
 
     >>> from bayesneg.data.splits import split
     >>> from bayesneg.data.synthetic import synthetic
@@ -89,7 +90,7 @@ def compare(
     found = contenders(
         named_models(model), named_samplers(samplers), named_losses(loss), named_baselines(baselines or ()), split
     )
-    return run_contenders(
+    records = run_contenders(
         found,
         split,
         seeds=seeds,
@@ -101,6 +102,7 @@ def compare(
         resume=resume,
         progress=progress,
     )
+    return Comparison(records)
 
 
 def run_contenders(

@@ -35,6 +35,7 @@ from bayesneg.interfaces.negatives import Negatives, weighted_pairs
 from bayesneg.interfaces.rule_sampler import RuleSampler
 from bayesneg.interfaces.sampler_parts import CandidateDraw, FollowsTraining, Prior
 from bayesneg.interfaces.sampling import NO_NEGATIVE, Batch, Embeddings, NegativeSampler, Preset, Scorer
+from bayesneg.interfaces.tracking import TrackedRun, Tracker
 
 __all__ = [
     "BPR_LOSS",
@@ -62,6 +63,8 @@ __all__ = [
     "Scorer",
     "StartsFromEmbeddings",
     "Sums",
+    "TrackedRun",
+    "Tracker",
     "n_layers_of",
     "weighted_pairs",
 ]

@@ -56,10 +56,10 @@ class Result:
     failures: list[Failure] = field(default_factory=list)
 
 
-def recipe_of(name: str) -> Recipe:
+def recipe_of(name: str, *, allow_code: bool = False) -> Recipe:
     """The recipe of a table or figure of the paper, or the one in a custom TOML file."""
     if _is_custom(name):
-        recipe = Recipe.read(Path(name))
+        recipe = Recipe.read(Path(name), allow_code=allow_code)
         _check_published(recipe, name)
         return recipe
     check_known(name, NAMES, "table or figure")
@@ -130,6 +130,7 @@ def reproduce(
     jobs: int = 1,
     resume: bool = True,
     progress: bool = True,
+    allow_code: bool = False,
 ) -> Result:
     """Run the experiment behind a table or figure of the paper, and write its files.
 
@@ -146,6 +147,7 @@ def reproduce(
         jobs: The number of processes.
         resume: Whether to reuse the finished cells in ``out``.
         progress: Whether to show a progress bar.
+        allow_code: Whether to run the Python files that a custom recipe names.
 
     Returns:
         The studies, the files written, what could not run on this machine, and what failed.
@@ -157,7 +159,7 @@ def reproduce(
             )
         out.mkdir(parents=True, exist_ok=True)
         return Result([], draw_figure(name, None, out / name))
-    recipe = recipe_of(name).narrowed(
+    recipe = recipe_of(name, allow_code=allow_code).narrowed(
         datasets=datasets, models=models, samplers=samplers, views=views, seeds=seeds, epochs=epochs
     )
     recipe, left_out = available(recipe, source, asked=(*datasets, *models))

@@ -1,6 +1,7 @@
 """The folder of a run: plain files, from which every table, plot and report is made.
 
 run.json              the schema, label, model, sampler, seed, split, data facts and fingerprint, versions
+run.toml              the same as a file from which bayesneg train makes the run again
 epochs.jsonl          one line per epoch, appended as training goes
 metrics.json          test metrics of the reported epoch, with intervals over users
 per_user.parquet      the same, one row per user
@@ -11,11 +12,13 @@ checkpoint.safetensors
                       the state of training, to resume it
 trained.safetensors   of a run that was saved later, the embeddings that training moved, where those of the weights are
                       normalised or smoothed
+tracking.json         the tracked runs that a resumed run continues
 """
 
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,12 +26,15 @@ from typing import Any
 
 import numpy as np
 
+from bayesneg import __version__
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.runs.record import SCHEMA, RunRecord, check_schema, jsonable
+from bayesneg.runs.toml_text import toml_text
 
 HEAD, EPOCHS, METRICS, PER_USER = "run.json", "epochs.jsonl", "metrics.json", "per_user.parquet"
+RUN_FILE, TRACKED = "run.toml", "tracking.json"
 WEIGHTS, CHECKPOINT = "weights.safetensors", "checkpoint.safetensors"
 TRAINED = "trained.safetensors"
 PARQUETS = ("users.parquet", "items.parquet", "split.parquet")
@@ -61,7 +67,7 @@ def new_folder(path: Path) -> Path:
 
 def remove(folder: Path) -> None:
     """Remove the files of a run, and the folder if nothing else is in it."""
-    for name in (HEAD, EPOCHS, METRICS, PER_USER, WEIGHTS, CHECKPOINT, TRAINED, *PARQUETS):
+    for name in (HEAD, RUN_FILE, TRACKED, EPOCHS, METRICS, PER_USER, WEIGHTS, CHECKPOINT, TRAINED, *PARQUETS):
         (folder / name).unlink(missing_ok=True)
     if not any(folder.iterdir()):
         folder.rmdir()
@@ -71,6 +77,23 @@ def write_head(folder: Path, record: RunRecord) -> None:
     """What is known before the first epoch."""
     head = {key: value for key, value in record.to_dict().items() if key not in RESULT_FIELDS}
     write_json(folder / HEAD, {"schema": SCHEMA, "record": head})
+    write_run_file(folder, record.run_file)
+
+
+def write_run_file(folder: Path, values: Mapping[str, Any]) -> None:
+    """What makes the run again; nothing for a record that does not know it."""
+    if values:
+        about = f"bayesneg train {RUN_FILE} makes this run again; written by bayesneg {__version__}"
+        text = toml_text(values, comment=about)
+        write_whole(folder / RUN_FILE, lambda part: part.write_text(text, encoding="utf-8", errors="replace"))
+
+
+def read_run_file(folder: Path) -> dict[str, Any]:
+    """What the folder's run file holds; empty where a person has changed it into something else."""
+    try:
+        return tomllib.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
+    except (FileNotFoundError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return {}
 
 
 def read_head(folder: Path) -> dict[str, Any]:
@@ -220,5 +243,6 @@ def read_record(folder: str | Path) -> RunRecord:
             "intervals": metrics["interval"],
             "reported_epoch": metrics["reported_epoch"],
             "per_user": {key: per_user[key].to_numpy() for key in per_user.columns if key != "user"},
+            "run_file": read_run_file(folder),
         }
     )

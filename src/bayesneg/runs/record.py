@@ -18,6 +18,7 @@ from bayesneg import __version__
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
+from bayesneg.evaluation.results import metrics_html
 
 SCHEMA: Final = 2  # of what is stored of a run; another one is not read
 
@@ -43,6 +44,7 @@ class RunRecord:
         select: How it was chosen: ``last``, or ``best`` on validation data.
         uses_test_labels: Whether the sampler looks at test labels on purpose, as an oracle does.
         per_user: Metric → values (n_users,) of the reported epoch; None where they were not kept.
+        run_file: What ``run.toml`` holds, which ``bayesneg train`` makes the run of again; empty where unknown.
 
     >>> run = RunRecord(label="RNS", seed=0, dataset="toy", epochs=[{"epoch": 1, "tnr": 0.9}])
     >>> run.last("tnr"), run.at_epochs("tnr")
@@ -65,6 +67,7 @@ class RunRecord:
     select: Literal["last", "best"] = "last"
     uses_test_labels: bool = False
     per_user: Mapping[str, np.ndarray] | None = None
+    run_file: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.label.strip():
@@ -77,6 +80,13 @@ class RunRecord:
         found = f", {key} {self.final[key]:.4f}" if key is not None and is_number(self.final[key]) else ""
         epochs = "" if self.is_baseline else f", epoch {self.reported_epoch} of {len(self.epochs)}"
         return f"RunRecord({self.label!r} on {self.dataset!r}, seed {self.seed}{epochs}{found})"
+
+    def _repr_html_(self) -> str:
+        about = [self.model, *([] if self.is_baseline else [f"loss {self.loss}"]), f"seed {self.seed}"]
+        chosen = "last" if self.select == "last" else "best on validation data"
+        about += [] if self.is_baseline else [f"epoch {self.reported_epoch} of {len(self.epochs)}, the {chosen}"]
+        about += ["sees test labels"] if self.uses_test_labels else []
+        return metrics_html(f"{self.label} on {self.dataset}", self.final, self.intervals, [" · ".join(about)])
 
     @property
     def is_baseline(self) -> bool:
@@ -110,9 +120,10 @@ class RunRecord:
         """Convert to plain values, for JSON.
 
         Returns:
-            All fields but the values per user.
+            All fields but the values per user and the run file.
         """
-        return jsonable({item.name: getattr(self, item.name) for item in fields(self) if item.name != "per_user"})
+        left_out = ("per_user", "run_file")
+        return jsonable({item.name: getattr(self, item.name) for item in fields(self) if item.name not in left_out})
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> RunRecord:

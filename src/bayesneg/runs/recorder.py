@@ -61,6 +61,7 @@ class Recorder:
             return
         check_resumable(folder, record, epochs)
         with files.reading(folder):
+            files.write_run_file(folder, record.run_file)  # a resumed run may have more epochs
             files.write_split(folder, split)  # a killed process may not have come so far
             if (folder / files.CHECKPOINT).exists():
                 training.load_state_dict(files.read_arrays(folder / files.CHECKPOINT))

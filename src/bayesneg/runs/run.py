@@ -59,6 +59,9 @@ class Run:
     def __repr__(self) -> str:
         return repr(self.record).replace("RunRecord", "Run", 1)
 
+    def _repr_html_(self) -> str:
+        return self.record._repr_html_()
+
     def evaluate(self, *, k: int | Iterable[int] | None = None, part: str = "test") -> EvaluationReport:
         """Evaluate over the full catalogue.
 

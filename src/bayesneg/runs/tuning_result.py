@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from bayesneg.evaluation.statistics import PairedDifference
 from bayesneg.interfaces import Loss, Model, NegativeSampler
+from bayesneg.runs.comparison_table import comparison_html
 from bayesneg.runs.record import RunRecord, describe, jsonable
 
 State = Literal["complete", "pruned", "failed"]
@@ -141,6 +142,16 @@ class TuningResult:
     def command(self) -> str | None:
         """The command that trains the recommendation, with ``DATA`` for the data; None where no text gives it."""
         return None if self.options is None else shlex.join(["bayesneg", "train", "DATA", *self.options])
+
+    def _repr_html_(self) -> str:
+        best = [
+            f"best of {family}: {trial.label}, {self.advice.key} {trial.value:.4f} on validation data"
+            for family, trial in self.best.items()
+            if trial.value is not None
+        ]
+        notes = [self.recommendation, *([] if self.command is None else [self.command]), *best]
+        title = f"{self.advice.label} is recommended, of {len(self.trials):,} trials; test metrics"
+        return comparison_html(self.records, title=title, notes=notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values, for JSON.

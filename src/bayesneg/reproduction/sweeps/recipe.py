@@ -21,7 +21,6 @@ Models have the settings of the BNS paper (``MF.paper()``, ``LightGCN.paper()``)
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
@@ -30,10 +29,12 @@ from typing import Any, Final, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from bayesneg.config.build import canonical
+from bayesneg.config.custom import named_code
 from bayesneg.config.loss_specs import as_loss, loss_text
 from bayesneg.config.registry import BASELINES, MODELS, PAPER, main_name
 from bayesneg.config.settings import check_known
-from bayesneg.config.specs import SamplerSpec
+from bayesneg.config.specs import SamplerSpec, pieces
+from bayesneg.config.toml_files import read_toml
 from bayesneg.errors import InputError
 from bayesneg.reproduction.sweeps.cells import BPR, Cell, View
 
@@ -95,22 +96,32 @@ class Recipe(_Strict):
         return _unique(names)
 
     @classmethod
-    def read(cls, path: Path) -> Recipe:
-        """Read a file; an error names the file and the place."""
+    def read(cls, path: Path, *, allow_code: bool = False) -> Recipe:
+        """Read a file; an error names the file and the place. Python files that it names are run only if allowed."""
+        file = read_toml(path)
         try:
-            recipe = cls.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+            for key in file.values:
+                check_known(key, cls.model_fields, "key of a recipe")
+            recipe = cls.model_validate(file.values)
+            if not allow_code:
+                recipe._check_no_code()
             recipe._check_names()
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
-        except tomllib.TOMLDecodeError as error:
-            raise InputError(f"{path}: {error}") from None
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(str(part) for part in first["loc"])
-            raise InputError(f"{path}: {place}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
+            keys = [] if any(isinstance(part, int) for part in first["loc"]) else [str(part) for part in first["loc"]]
+            raise file.error(f"{place}: {first['msg'][0].lower()}{first['msg'][1:]}", *keys) from None
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
         return recipe
+
+    def _check_no_code(self) -> None:
+        for row in self.samplers:
+            texts = [part.partition("=")[2] or part for text in (row.use, row.loss) for part in pieces(text)]
+            if code := named_code(texts):
+                raise InputError(
+                    f"row {row.label!r} names {code}, whose code would be run; read it, then allow it (--allow-code)"
+                )
 
     def _check_names(self) -> None:
         """Every name is known, and every label is used once."""

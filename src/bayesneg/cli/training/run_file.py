@@ -1,0 +1,127 @@
+"""``bayesneg train run.toml``: the options of a file, below those of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Final, Union, get_args, get_origin
+
+from bayesneg.cli import options as opt
+from bayesneg.cli.training.listings import BriefHelp
+from bayesneg.errors import InputError
+
+if TYPE_CHECKING:
+    from bayesneg.config.run_files import RunFile
+
+OF_LABEL: Final = {"model", "sampler", "loss", "settings", "device"}  # options that a label speaks of
+
+
+def is_run_file(data: str) -> bool:
+    return data.lower().endswith(".toml")
+
+
+class TrainCommand(BriefHelp):
+    """A command whose DATA may be a run file."""
+
+    def invoke(self, ctx: Any) -> Any:
+        if is_run_file(ctx.params["data"]):
+            given = {name for name in ctx.params if ctx.get_parameter_source(name).name == "COMMANDLINE"}
+            ctx.params.update(merged(Path(ctx.params["data"]), ctx.params, given, self.kinds()))
+        return super().invoke(ctx)
+
+    def kinds(self) -> dict[str, Any]:
+        """Name of an option → the type of its value."""
+        annotations: Mapping[str, Any] = self.callback.__annotations__ if self.callback else {}
+        return {name: _kind(kind) for name, kind in annotations.items() if name != "return"}
+
+
+def merged(path: Path, params: Mapping[str, Any], given: Collection[str], kinds: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that a run file changes.
+
+    Args:
+        path: The run file.
+        params: Every parameter of the command.
+        given: Names of those that are on the command line, which win; DATA is the file itself.
+        kinds: Name of a parameter → the type of its value.
+
+    Returns:
+        Name → value.
+    """
+    from bayesneg.config.registry import BASELINES
+    from bayesneg.config.run_files import ELSEWHERE, PARTS, read_run_file
+
+    known = {name: kind for name, kind in kinds.items() if name not in (*ELSEWHERE, *PARTS, "help_all")}
+    replaced = {name for name in given if name != "data"}
+    if "model" in given and params["model"] in BASELINES:
+        replaced |= {"sampler", "loss"}
+    file = read_run_file(path, known, without=tuple(replaced & {*known, *PARTS}), allow_code=params["allow_code"])
+    if "data" not in file.options:
+        raise InputError(f'{path}: data is missing; add data = "…", a file, a folder or a built-in dataset')
+    found = {**file.options, **_parts(file, params, given)}
+    if replaced & _of_data():
+        found.pop("fingerprint", None)  # other data, or another split, is asked for
+    if replaced & OF_LABEL:
+        found.pop("label", None)
+    if "sampler" in found and "label" not in found and "label" not in given:
+        found["label"] = _label(found["sampler"], params["settings"] or (), found.get("model", params["model"]))
+    return found
+
+
+def _parts(file: RunFile, params: Mapping[str, Any], given: Collection[str]) -> dict[str, Any]:
+    """The model, sampler and loss as the command line takes them; --set changes single settings of the file."""
+    from bayesneg.config.registry import MODELS
+    from bayesneg.config.run_files import NamedPart
+    from bayesneg.config.settings import assignments, settings_of
+    from bayesneg.config.specs import SamplerSpec
+
+    own = assignments(params["settings"] or (), "--set")
+    found: dict[str, Any] = {}
+    model, sampler, loss = (file.parts.get(name) for name in ("model", "sampler", "loss"))
+    if loss is not None:
+        found["loss"] = loss.text
+    name = params["model"] if model is None else model.name
+    of_model = settings_of(MODELS[name]) if name in MODELS else {}
+    if model is not None:
+        dropped = {*own, *(["device"] if "device" in given else [])}
+        kept = {key: value for key, value in model.settings.items() if key not in dropped}
+        found |= {"model": name, "settings": [*_assigned(kept), *_assigned(own)]}
+    if sampler is not None:
+        changes = {key: value for key, value in own.items() if key not in of_model}
+        kept = {key: value for key, value in sampler.settings.items() if key not in changes}
+        if changes:  # another prior has other settings
+            known = SamplerSpec.parse(sampler.name).known({**kept, **changes})
+            kept = {key: value for key, value in kept.items() if key in known}
+        found["sampler"] = NamedPart(sampler.name, kept).text
+    return found
+
+
+def _assigned(settings: Mapping[str, Any]) -> list[str]:
+    return [f"{key}={value}" for key, value in settings.items()]
+
+
+def _label(sampler: str, sets: Sequence[str], model: str) -> str:
+    """The sampler by what differs from the defaults."""
+    from bayesneg.config.build import canonical
+    from bayesneg.config.specs import SamplerSpec, sort_settings
+
+    spec = sort_settings(sets, model, [SamplerSpec.parse(sampler)])[1][0]
+    presets = spec.named.presets
+    different = canonical(spec.named.kind, {**presets, **spec.settings}, spec.name)
+    shown = {key: value for key, value in different.items() if key in spec.settings and presets.get(key) != value}
+    return SamplerSpec(spec.name, shown).label
+
+
+def _of_data() -> set[str]:
+    """The options that decide what data and which split there is."""
+    return {item.name for kind in (opt.Reading, opt.Selecting) for item in fields(kind)} - {"data", "select"}
+
+
+def _kind(annotation: Any) -> Any:
+    """``Annotated[int | None, …]`` → int."""
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    if get_origin(annotation) in (Union, UnionType):
+        annotation = next(kind for kind in get_args(annotation) if kind is not type(None))
+    return get_origin(annotation) or annotation
