@@ -23,7 +23,9 @@ BLOCK = re.compile(
 # pages whose code tests/integrations runs, in an environment of their own
 ELSEWHERE = sorted(str(path.relative_to(HOME)) for path in HOME.glob("docs/integrations/*.md"))
 # commands that are parsed only: they need data that is not here, or minutes, or do not end
-NOT_RUN = re.compile(r"kuairec|clicks\.csv|shown\.csv|ratings\.csv|ml-100k|\breproduce\b|\btune\b|bayesneg serve\b|mlflow:|wandb:")
+NOT_RUN = re.compile(
+    r"kuairec|clicks\.csv|shown\.csv|ratings\.csv|ml-100k|\breproduce\b|\btune\b|bayesneg serve\b|mlflow:|wandb:"
+)
 
 
 def blocks(page: str, *languages: str) -> list[re.Match[str]]:

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from bayesneg.recommendation.newcomers import NewUser as NewUser
     from bayesneg.report.audit_page.page import write_audit as write_audit
     from bayesneg.report.comparison import write_report as write_report
+    from bayesneg.runs.comparison_table import Comparison as Comparison
     from bayesneg.runs.exports.loading import ExportedModel as ExportedModel
     from bayesneg.runs.exports.loading import load_export as load_export
-    from bayesneg.runs.comparison_table import Comparison as Comparison
     from bayesneg.runs.record import RunRecord as RunRecord
     from bayesneg.runs.run import Run as Run
     from bayesneg.runs.run import load_run as load_run

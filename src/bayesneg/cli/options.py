@@ -47,16 +47,6 @@ Device = Annotated[
 ]
 Epochs = Annotated[int, _training("number of passes over the training interactions")]
 EvaluateEvery = Annotated[int, _training("epochs between two evaluations; the last epoch is always evaluated")]
-EvaluateUsers = Annotated[
-    int | None, _training("users evaluated between epochs, at random; the reported epoch is on all", default="all")
-]
-Patience = Annotated[
-    int | None,
-    _training("stop early after this many evaluations without a better one on validation data", default="never"),
-]
-Beside = Annotated[
-    str, _training("baselines shown beside the result, settings after colons; none for no baseline", metavar="NAMES")
-]
 Settings = Annotated[
     list[str] | None,
     _training("setting of the model, or of every sampler that has it; may be repeated", "--set", metavar="KEY=VALUE"),

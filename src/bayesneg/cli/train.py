@@ -15,7 +15,7 @@ from bayesneg.cli.interrupt import interruptible, resumable
 from bayesneg.cli.output import counted, say, show_json, warnings_as_notes
 from bayesneg.cli.output import show as show_text
 from bayesneg.cli.show import show_comparison, show_quality, show_run
-from bayesneg.cli.training import completions
+from bayesneg.cli.training import completions, judging
 from bayesneg.cli.training.listings import HelpAll
 from bayesneg.cli.training.run_data import TrainReading, split_for
 from bayesneg.errors import InputError
@@ -43,22 +43,22 @@ def train(
     settings: opt.Settings = None,
     model: opt.Model = "mf",
     device: opt.Device = None,
-    epochs: opt.Epochs = 100,
+    epochs: Annotated[
+        int | None,
+        typer.Option(
+            help="number of passes over the training interactions",
+            show_default="200 with the recommended settings, else 100",
+            rich_help_panel=opt.TRAINING,
+        ),
+    ] = None,
     seed: Annotated[
         int, typer.Option(help="seed of initialization, shuffling and sampling", rich_help_panel=opt.TRAINING)
     ] = 0,
     evaluate_every: opt.EvaluateEvery = 1,
-    evaluate_users: opt.EvaluateUsers = None,
-    patience: opt.Patience = None,
-    baselines: opt.Beside = "popularity,ease",
-    final: Annotated[
-        bool,
-        typer.Option(
-            "--final",
-            help="then train on all data, for as many epochs as validation chose; --out holds that model",
-            rich_help_panel=opt.TRAINING,
-        ),
-    ] = False,
+    evaluate_users: judging.EvaluateUsers = None,
+    patience: judging.Patience = None,
+    baselines: judging.Beside = "popularity,ease",
+    final: judging.Final = False,
     label: Annotated[
         str | None,
         typer.Option(
@@ -95,10 +95,14 @@ def train(
 ) -> None:
     """Train a model with a sampler and evaluate it.
 
-    DATA may be a TOML file that describes the run; options replace what it says.
+    Without --model, --sampler, --loss and --set the recommended settings are
+    trained: MF with BNS and a learned prior, at most 200 epochs, stopped after
+    10 without a better one on 1,000 validation users. DATA may be a TOML file
+    that describes the run; options replace what it says.
 
     \b
     Examples:
+      bayesneg train synthetic
       bayesneg train synthetic --sampler bns --epochs 30
       bayesneg train ml-100k --set candidates=10 --out runs/bns
       bayesneg train ml-100k --model lightgcn --device cuda
@@ -110,6 +114,7 @@ def train(
       bayesneg train runs/bns/run.toml --epochs 200 --out runs/longer
     """
     from bayesneg.config.loss_specs import as_loss
+    from bayesneg.config.recommended import recommended
     from bayesneg.config.registry import BASELINES
     from bayesneg.config.specs import SamplerSpec, build_model, labelled, sort_settings, with_device
     from bayesneg.experiments.contenders import named_baselines
@@ -130,16 +135,22 @@ def train(
     if is_baseline and loss is not None:
         raise InputError(f"model {model} learns from no negatives; drop --loss")
     chosen = None if is_baseline else as_loss(loss)
+    selection = splitting.selection
+    is_recommended = model == "mf" and not (sampler or loss or settings)
     parsed = [] if is_baseline else [SamplerSpec.parse(sampler or "bns")]
     for_model, specs = sort_settings(settings or (), model, parsed)
-    label = label or (specs[0].label if specs else labelled(model.upper(), for_model))
     built = build_model(model, with_device(for_model, model, device))
-    selection = splitting.selection
+    if is_recommended:
+        (built, spec), epochs = recommended(), epochs or 200
+        specs = [spec]
+        evaluate_users = evaluate_users or 1000
+        patience = patience or (10 if selection == "best" else None)
+    label = label or (specs[0].label if specs else labelled(model.upper(), for_model))
     earlier = None if start is None else load_run(start)
     trackers = [tracker_from(text) for text in track or ()]
     check_trackers(trackers)  # before any data is read
     split = split_for(reading, splitting, fingerprint)
-    n_epochs = 1 if is_baseline else epochs
+    n_epochs = 1 if is_baseline else 100 if epochs is None else epochs
     given: dict[str, Any] = {"loss": chosen, "seed": seed, "label": label}
 
     def negatives(data: Split) -> NegativeSampler | None:

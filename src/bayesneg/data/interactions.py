@@ -255,14 +255,10 @@ class Interactions:
         if self.user_ids is not other.user_ids or self.item_ids is not other.item_ids:
             raise InputError("union needs two parts of one dataset; these have different identifiers")
         merged = Interactions.from_numbers(
-            np.concatenate((self.users, other.users)),
-            np.concatenate((self.indices, other.indices)),
-            user_ids=self.user_ids,
-            item_ids=self.item_ids,
-            user_columns=self.user_columns,
-            truth=self.truth,
-            name=self.name,
-        )
+            np.concatenate((self.users, other.users)), np.concatenate((self.indices, other.indices)),
+            user_ids=self.user_ids, item_ids=self.item_ids, user_columns=self.user_columns,
+            truth=self.truth, name=self.name,
+        )  # fmt: skip
         return replace(merged, n_duplicates=self.n_duplicates, n_below_min_rating=self.n_below_min_rating)
 
     @cached_property

@@ -220,7 +220,7 @@ def _for_one(run: Run, user: Any, k: int, restrictions: dict[str, Any], titles: 
     excluded = {name: n for name, n in known.items() if name == "training" or not restrictions["include_held_out"]}
     excluded = {} if restrictions["include_seen"] else excluded
     if known["training"] == 0:
-        say(f"user {user} has no training interactions: the model learned nothing about it, and the list is arbitrary")
+        say(f"user {user} has no training interactions: the list is the most popular items")
     _say_short(best, k, user)
     if json:
         show_json(
