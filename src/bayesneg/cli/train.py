@@ -95,7 +95,7 @@ def train(
 ) -> None:
     """Train a model with a sampler and evaluate it.
 
-    Without --model, --sampler, --loss and --set the recommended settings are
+    Without --model, --sampler, --loss, --set and --start the recommended settings are
     trained: MF with BNS and a learned prior, at most 200 epochs, stopped after
     10 without a better one on 1,000 validation users. DATA may be a TOML file
     that describes the run; options replace what it says.
@@ -136,7 +136,7 @@ def train(
         raise InputError(f"model {model} learns from no negatives; drop --loss")
     chosen = None if is_baseline else as_loss(loss)
     selection = splitting.selection
-    is_recommended = model == "mf" and not (sampler or loss or settings)
+    is_recommended = model == "mf" and not (sampler or loss or settings or start)
     parsed = [] if is_baseline else [SamplerSpec.parse(sampler or "bns")]
     for_model, specs = sort_settings(settings or (), model, parsed)
     built = build_model(model, with_device(for_model, model, device))
