@@ -46,9 +46,9 @@ def read_toml(path: Path) -> TomlFile:
         text = path.read_text(encoding="utf-8")
         return TomlFile(path, tomllib.loads(text), key_lines(text))
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file; give a TOML file that describes a run") from None
+        raise InputError(f"{path}: no such file; check the path") from None
     except IsADirectoryError:
-        raise InputError(f"{path} is a folder; give a TOML file that describes a run") from None
+        raise InputError(f"{path} is a folder; give a TOML file") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
     except tomllib.TOMLDecodeError as error:

@@ -10,6 +10,7 @@ import pytest
 import bayesneg as bn
 from bayesneg.cli import train
 from bayesneg.config.run_files import ELSEWHERE, PARTS
+from bayesneg.config.settings import settings_of
 from bayesneg.config.toml_files import key_lines
 from bayesneg.runs.toml_text import toml_text
 
@@ -66,6 +67,22 @@ def test_a_run_from_python_on_data_in_memory_is_made_again_from_its_folder(bayes
     assert bayesneg("train", "moved/run.toml", "--out", "two", "-q").code == 0
     same(place / "moved", place / "two", RESULT[:3])
     assert bn.load_run("two").record.label == "mine"
+
+
+def test_a_part_of_a_file_is_not_taken_for_the_file(bayesneg, ratings):
+    data = bn.load("ratings.csv")
+    split = bn.split(data.select(data.indices < 30), test=0.2, seed=1)
+    bn.fit(bn.MF(dim=4), split, bn.RNS(), epochs=1, progress=False, out="one")
+    assert tomllib.loads((ratings.parent / "one" / "run.toml").read_text())["data"] == "."
+    assert bayesneg("train", "one/run.toml", "--json").json["data"]["fingerprint"] == split.fingerprint
+
+
+def test_the_file_has_every_setting_since_defaults_may_change(finished):
+    written = tomllib.loads((finished / "run.toml").read_text())
+    of_model = {key for key, each in settings_of(bn.MF).items() if each.is_text and each.default is not None}
+    assert set(written["model"]) == {"name", *of_model}
+    assert {"candidates", "prior", "likelihood", "weight", "cdf", "moved", "negatives"} <= set(written["sampler"])
+    assert {"test_share", "validation", "split_by", "split_seed", "select", "epochs", "seed"} <= set(written)
 
 
 def test_a_run_that_is_saved_has_the_file_too(bayesneg, ratings):
