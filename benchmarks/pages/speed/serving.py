@@ -27,7 +27,7 @@ def section(result: dict[str, Any]) -> list[str]:
     return [
         "## Serving",
         "`bayesneg serve` answers `/recommend?k=10` of random users, known items excluded. Clients keep their connection and ask as fast "
-        "as answers come. They run on the same two cores as the server, one process each. The small catalogue is MF (d = 64) "
+        "as answers come. They are one process, on the same two cores as the server. The small catalogue is MF (d = 64) "
         "trained on MovieLens-1M; the large one has vectors drawn from that model with noise.",
         table(["items", "search", "clients", "requests a second", "p50, ms", "p99, ms"], rows, text_columns=2),
         "Export with an index, its recall against exact search, and the resident memory of the server:",

@@ -1,9 +1,8 @@
 """An index of item vectors for approximate search by inner product (usearch, HNSW).
 
 HNSW searches a metric space, which inner products of vectors of different lengths are not: in a graph built with them
-two fifths of the items of MovieLens-1M could not be reached, and recall@100 was 0.31. With the coordinate √(M² − |h|²)
-added to each item, M the largest norm, and 0 to the query, the items of the highest inner product are the nearest by
-cosine: recall@100 was 0.998.
+many items of MovieLens-1M cannot be reached. With the coordinate √(M² − |h|²) added to each item, M the largest norm,
+and 0 to the query, the items of the highest inner product are the nearest by cosine.
 
 References:
     Y. Malkov and D. Yashunin, "Efficient and Robust Approximate Nearest Neighbor Search Using Hierarchical Navigable
