@@ -45,3 +45,30 @@ def test_the_correction_for_the_draw_removes_the_bias_of_ranks_in_a_batch() -> N
     errors = errors_of(generated(), 256, 3, 4)["0.5"]
     assert abs(np.mean(errors["corrected"])) < 0.05
     assert np.mean(errors["plain rank"]) < -0.15
+
+
+TITLES = {"ml-100k": "ML-100K", "ml-1m": "ML-1M"}
+
+
+def test_what_folding_in_loses_is_that_of_the_record() -> None:
+    found, text = read_result("quality/fold_in"), (DOCS / "using.md").read_text(encoding="utf-8")
+    assert found is not None
+    for name, title in TITLES.items():
+        for model, own in found["data"][name]["models"].items():
+            apart = own["difference"]
+            between = f"{signed(apart['mean'])} ({signed(apart['low'])} to {signed(apart['high'])})"
+            cells = [f"{own[key]:.4f}" for key in ("retrained", "folded_in")]
+            few = [f"{own[key]:.4f}" for key in ("folded_in_five_items", "popularity")]
+            assert f"| {title} | {model} | {' | '.join([*cells, between, *few])} |" in text
+            for given, rules in own.get("rules", {}).items():
+                values = " | ".join(f"{rule['on the test users']:.4f}" for rule in rules.values())
+                assert f"| {title} | {model} | {given} | {values} |" in text
+
+
+def test_the_setting_of_the_regression_is_within_a_percent_of_the_best_on_the_choosing_users() -> None:
+    from bayesneg.recommendation.fold_in import EXPONENT, RIDGE
+
+    found = read_result("quality/fold_in")
+    assert found is not None
+    means = found["regression"]
+    assert means[f"exponent {EXPONENT:g}, ridge {RIDGE:g}"] > 0.99 * max(means.values())

@@ -7,7 +7,6 @@ import pytest
 
 import bayesneg as bn
 from bayesneg.data.splits import Split
-from bayesneg.recommendation import fold_in
 from bayesneg.recommendation.fold_in import EXPONENT, LeastSquaresFoldIn, RegressionFoldIn
 
 from .conftest import MODELS
@@ -43,8 +42,7 @@ def test_by_popularity_every_new_user_is_alike(run_of, world):
         assert score == pytest.approx(counts[item], rel=1e-4)
 
 
-def test_the_regression_without_its_penalty_is_the_linear_map_of_histories(monkeypatch):
-    monkeypatch.setattr(fold_in, "RIDGE", 1e-9)
+def test_the_regression_without_its_penalty_is_the_linear_map_of_histories():
     rng = np.random.default_rng(0)
     others = rng.normal(size=(60, 5)).astype(np.float32)
     histories = [np.sort(rng.choice(60, size=rng.integers(1, 20), replace=False)) for _ in range(400)]
@@ -55,7 +53,7 @@ def test_the_regression_without_its_penalty_is_the_linear_map_of_histories(monke
 
     known = np.stack([truth(history) for history in histories]).astype(np.float32)
     indptr = np.concatenate(([0], np.cumsum([len(history) for history in histories]))).astype(np.int64)
-    fold = RegressionFoldIn(known, others, indptr, np.concatenate(histories).astype(np.int32))
+    fold = RegressionFoldIn(known, others, indptr, np.concatenate(histories).astype(np.int32), ridge=1e-9)
     errors = [fold.vector(history) - truth(history) for history in histories[:50]]
     assert np.abs(errors).max() < 1e-4
     assert np.array_equal(fold.vector(np.array([3, 1])), fold.vector(np.array([1, 3])))

@@ -23,8 +23,8 @@ from bayesneg.interfaces import Scorer
 from bayesneg.linear.matrices import by_item
 from bayesneg.models.scorers import EmbeddingScorer
 
-EXPONENT: Final = 0.75  # of the length of a history: 1 would be the mean, 0 the sum
-RIDGE: Final = 0.03  # relative to the variance of x
+EXPONENT: Final = 0.75  # both by benchmarks/quality/fold_in.py, on users of no test
+RIDGE: Final = 0.03
 UNIT: Final = 1e-3  # how far from 1 the norms of unit vectors may be
 
 
@@ -45,12 +45,16 @@ class RegressionFoldIn:
         others: Vectors (m, d) of what histories consist of.
         indptr: Start of each history, (n + 1,).
         indices: The histories.
+        exponent: Of the length n of a history: 1 would be the mean, 0 the sum.
+        ridge: The penalty, relative to the variance of x.
     """
 
     known: np.ndarray
     others: np.ndarray
     indptr: np.ndarray
     indices: np.ndarray
+    exponent: float = EXPONENT
+    ridge: float = RIDGE
 
     def vector(self, history: np.ndarray) -> np.ndarray:
         mean_x, mean_w, weights, are_unit = self._fitted
@@ -67,7 +71,7 @@ class RegressionFoldIn:
         x, w = self._inputs(self.indptr, self.indices, rows), self.known[rows].astype(np.float64)
         mean_x, mean_w = x.mean(axis=0), w.mean(axis=0)
         x -= mean_x
-        penalty = RIDGE * max(float(np.square(x).sum()) / x.shape[1], np.finfo(np.float64).tiny)
+        penalty = self.ridge * max(float(np.square(x).sum()) / x.shape[1], np.finfo(np.float64).tiny)
         gram = x.T @ x
         gram[np.diag_indices_from(gram)] += penalty
         norms = np.linalg.norm(w, axis=1)
@@ -77,7 +81,7 @@ class RegressionFoldIn:
         from bayesneg.linear.scoring import sums_of
 
         lengths = np.diff(indptr)[rows].astype(np.float64)
-        return sums_of(self.others, indptr, indices, rows).astype(np.float64) / lengths[:, None] ** EXPONENT
+        return sums_of(self.others, indptr, indices, rows).astype(np.float64) / lengths[:, None] ** self.exponent
 
 
 @dataclass(frozen=True, eq=False)
