@@ -31,7 +31,7 @@ from bayesneg.runs.record import jsonable, settings_text
 from bayesneg.runs.recorder import EPOCHS_DONE, Recorder, begun_record
 from bayesneg.runs.reported import NOTHING_HELD_OUT, cutoffs, with_result
 from bayesneg.runs.run import Run
-from bayesneg.runs.starting import Start, trained_apart
+from bayesneg.runs.starting import Start, folder_of, trained_apart
 from bayesneg.runs.tracked import check_trackers, tracked
 from bayesneg.seeding import stream
 
@@ -120,8 +120,8 @@ def fit(
         raise InputError(
             "patience stops on validation data; split with validation=0.1 and select='best', or drop patience"
         )
-    how = {"epochs": epochs, "seed": seed, "select": record.select, "evaluate_every": evaluate_every,
-           "evaluate_users": evaluate_users, "patience": patience}  # fmt: skip
+    how = {"epochs": epochs, "seed": seed, "select": record.select, "evaluate_every": evaluate_every}
+    how |= {"evaluate_users": evaluate_users, "patience": patience, "start": folder_of(start)}
     described = run_description(model, split, sampler, loss, label=record.label, **how)
     record = replace(record, run_file=described)
     train = replace(split.train, truth=None)  # a sampler never sees the ground truth

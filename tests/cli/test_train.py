@@ -20,7 +20,7 @@ def test_json_is_one_object_with_the_record_and_nothing_else_on_stdout(bayesneg,
 def test_without_json_the_tables_are_on_stdout_without_control_characters(bayesneg, ratings):
     done = bayesneg("train", ratings, "--epochs", 2)
     assert done.code == 0
-    assert "BNS on ratings, loss BPR, epoch" in done.out
+    assert "BNS (recommended) on ratings, loss BPR, epoch" in done.out
     assert "uniform, expected" in done.out
     assert "\x1b" not in done.out + done.err
     assert "\r" not in done.out + done.err
@@ -207,5 +207,5 @@ def test_training_goes_on_from_a_run_on_newer_data(bayesneg, ratings, finished, 
     assert "30 known and 1 new users, 40 known and 1 new items" in done.err
     assert json.loads((place / "next" / "run.json").read_text())["record"]["spec"]["start"]["n_new_items"] == 1
     wrong = bayesneg("train", "newer.csv", "--start", finished, "--set", "dim=7", "--epochs", 2).error
-    assert "start has dim 32, and the model has dim 7; set dim=32 (--set dim=32)" in wrong
+    assert "start has dim 64, and the model has dim 7; set dim=64 (--set dim=64)" in wrong
     assert "nowhere holds no run" in bayesneg("train", "newer.csv", "--start", "nowhere").error

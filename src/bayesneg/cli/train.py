@@ -95,7 +95,7 @@ def train(
 ) -> None:
     """Train a model with a sampler and evaluate it.
 
-    Without --model, --sampler, --loss, --set and --start the recommended settings are
+    Without --model, --sampler, --loss and --set the recommended settings are
     trained: MF with BNS and a learned prior, at most 200 epochs, stopped after
     10 without a better one on 1,000 validation users. DATA may be a TOML file
     that describes the run; options replace what it says.
@@ -120,6 +120,7 @@ def train(
     from bayesneg.experiments.contenders import named_baselines
     from bayesneg.experiments.yardsticks import beside, verdict
     from bayesneg.progress import epoch_bar
+    from bayesneg.runs.record import describe
     from bayesneg.runs.run import load_run
     from bayesneg.runs.tracked import check_trackers
     from bayesneg.tracking.by_name import tracker_from
@@ -136,7 +137,10 @@ def train(
         raise InputError(f"model {model} learns from no negatives; drop --loss")
     chosen = None if is_baseline else as_loss(loss)
     selection = splitting.selection
-    is_recommended = model == "mf" and not (sampler or loss or settings or start)
+    earlier = None if start is None else load_run(start)
+    is_recommended = model == "mf" and not (sampler or loss or settings)
+    if is_recommended and earlier is not None:  # it goes on as it began
+        is_recommended = earlier.record.spec["model"] == describe(recommended()[0])
     parsed = [] if is_baseline else [SamplerSpec.parse(sampler or "bns")]
     for_model, specs = sort_settings(settings or (), model, parsed)
     built = build_model(model, with_device(for_model, model, device))
@@ -146,7 +150,6 @@ def train(
         evaluate_users = evaluate_users or 1000
         patience = patience or (10 if selection == "best" else None)
     label = label or (specs[0].label if specs else labelled(model.upper(), for_model))
-    earlier = None if start is None else load_run(start)
     trackers = [tracker_from(text) for text in track or ()]
     check_trackers(trackers)  # before any data is read
     split = split_for(reading, splitting, fingerprint)

@@ -137,3 +137,10 @@ def _matched(ids: np.ndarray, earlier: Mapping[Any, int]) -> tuple[np.ndarray, n
     found = [find(raw, earlier) for raw in ids.tolist()]
     here = [number for number, there in enumerate(found) if there is not None]
     return np.array(here, dtype=np.int64), np.array([there for there in found if there is not None], dtype=np.int64)
+
+
+def folder_of(start: Run | None) -> str | None:
+    """The folder of an earlier run, as a run file names it; text that cannot be read where it was never saved."""
+    if start is None:
+        return None
+    return "python:run" if start.folder is None else str(start.folder)

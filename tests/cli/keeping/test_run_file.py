@@ -80,7 +80,7 @@ def test_a_part_of_a_file_is_not_taken_for_the_file(bayesneg, ratings):
 def test_the_file_has_every_setting_since_defaults_may_change(finished):
     written = tomllib.loads((finished / "run.toml").read_text())
     of_model = {key for key, each in settings_of(bn.MF).items() if each.is_text and each.default is not None}
-    assert set(written["model"]) == {"name", *of_model}
+    assert set(written["model"]) == {"name", "init_scale", *of_model}
     assert {"candidates", "prior", "likelihood", "weight", "cdf", "moved", "negatives"} <= set(written["sampler"])
     assert {"test_share", "validation", "split_by", "split_seed", "select", "epochs", "seed"} <= set(written)
 
@@ -213,9 +213,8 @@ def test_every_argument_of_fit_that_decides_the_result_is_a_key():
     no_part = {"split", "out", "resume", "checkpoint_every", "progress", "observer"}
     keys = set(inspect.signature(train.train).parameters) | set(PARTS)
     assert set(inspect.signature(bn.fit).parameters) - no_part <= keys
-    assert {*PARTS, "epochs", "seed", "select", "evaluate_every", "label"} == set(
-        inspect.signature(bn.fit).parameters
-    ) - no_part
+    written = {*PARTS, "epochs", "seed", "select", "evaluate_every", "evaluate_users", "patience", "start", "label"}
+    assert written == set(inspect.signature(bn.fit).parameters) - no_part
     assert not {"epochs", "seed", "data"} & set(ELSEWHERE)
 
 
