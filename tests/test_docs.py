@@ -65,7 +65,8 @@ def test_the_code_and_then_the_commands_of_a_page_run(page, small, monkeypatch, 
     module = types.ModuleType(Path(page).stem.replace("-", "_") + "_page")
     monkeypatch.setitem(sys.modules, module.__name__, module)  # where dataclasses look for their annotations
     for block in blocks(page, "toml"):
-        (small / block["file"]).write_text(block["text"], encoding="utf-8")
+        if block["file"]:  # others are parts of a file, such as pyproject.toml
+            (small / block["file"]).write_text(block["text"], encoding="utf-8")
     for block in blocks(page, "python"):
         need_extras(block["text"])
         if block["file"]:

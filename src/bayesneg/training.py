@@ -120,7 +120,7 @@ def fit(
         raise InputError(
             "patience stops on validation data; split with validation=0.1 and select='best', or drop patience"
         )
-    how = {"epochs": epochs, "seed": seed, "select": record.select, "evaluate_every": evaluate_every}
+    how: dict[str, Any] = {"epochs": epochs, "seed": seed, "select": record.select, "evaluate_every": evaluate_every}
     how |= {"evaluate_users": evaluate_users, "patience": patience, "start": folder_of(start)}
     described = run_description(model, split, sampler, loss, label=record.label, **how)
     record = replace(record, run_file=described)

@@ -89,6 +89,8 @@ def show_quality(records: Sequence[RunRecord]) -> None:
         return
     labels = list(dict.fromkeys(record.label for record in records))
     keys = [key for key in QUALITY if any(record.at_epochs(key) for record in records)]
+    if not keys:  # a final model: there are no labels
+        return
     rows = []
     for label in labels:
         own = [record for record in records if record.label == label]

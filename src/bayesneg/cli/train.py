@@ -103,8 +103,7 @@ def train(
     \b
     Examples:
       bayesneg train synthetic
-      bayesneg train synthetic --sampler bns --epochs 30
-      bayesneg train ml-100k --set candidates=10 --out runs/bns
+      bayesneg train ml-100k --sampler bns --set candidates=10 --out runs/bns
       bayesneg train ml-100k --model lightgcn --device cuda
       bayesneg train ml-100k --loss softmax:temperature=0.2 --sampler rns:negatives=16
       bayesneg train ml-100k --model ease --set l2=500
@@ -145,10 +144,11 @@ def train(
     for_model, specs = sort_settings(settings or (), model, parsed)
     built = build_model(model, with_device(for_model, model, device))
     if is_recommended:
-        (built, spec), epochs = recommended(), epochs or 200
+        built, spec = recommended()
         specs = [spec]
-        evaluate_users = evaluate_users or 1000
-        patience = patience or (10 if selection == "best" else None)
+        epochs = 200 if epochs is None else epochs
+        evaluate_users = 1000 if evaluate_users is None else evaluate_users
+        patience = 10 if patience is None and selection == "best" else patience
     label = label or (specs[0].label if specs else labelled(model.upper(), for_model))
     trackers = [tracker_from(text) for text in track or ()]
     check_trackers(trackers)  # before any data is read

@@ -98,7 +98,7 @@ def test_recommend_says_when_fewer_items_are_left_than_wanted(bayesneg, finished
 def test_recommend_says_when_nothing_was_learned_about_a_user(bayesneg, place):
     (place / "train.csv").write_text("user,item\na,1\na,2\nb,1\nb,[rec]\n")
     (place / "test.csv").write_text("user,item\na,[rec]\nnew,1\n")
-    options = ("--test", "test.csv", "--select", "last", "--epochs", 1, "--out", "run")
+    options = ("--sampler", "bns", "--test", "test.csv", "--select", "last", "--epochs", 1, "--out", "run")
     assert bayesneg("train", "train.csv", *options).code == 0
     done = bayesneg("recommend", "run", "--user", "new", "-k", 3)
     assert "no training interactions" in done.err

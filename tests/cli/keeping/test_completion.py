@@ -38,7 +38,7 @@ def test_bash_completes_what_is_installed(tmp_path):
     program.chmod(0o755)
     asked = {
         "bayesneg comp": "compare",
-        "bayesneg train --evaluate": "--evaluate-every",
+        "bayesneg train --evaluate-e": "--evaluate-every",
         "bayesneg train synthetic --sampler sr": "srns",
         "bayesneg compare synthetic --losses bpr,log": "bpr,logistic",
         "bayesneg train synthetic --model light": "lightgcn",
