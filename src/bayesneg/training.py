@@ -111,7 +111,7 @@ def fit(
     for name, amount in (("evaluate_users", evaluate_users), ("patience", patience)):
         if amount is not None:
             whole(name, amount)
-    earlier = None if start is None else Start(start, model, split.train)
+    earlier = None if start is None else Start(start, model, split.train, split.held_out)
     record = begun_record(
         model, split, sampler, loss, seed=seed, select=select, label=label, evaluate_every=evaluate_every,
         evaluate_users=evaluate_users, patience=patience, start=None if earlier is None else earlier.facts,

@@ -209,3 +209,16 @@ def test_training_goes_on_from_a_run_on_newer_data(bayesneg, ratings, finished, 
     wrong = bayesneg("train", "newer.csv", "--start", finished, "--set", "dim=7", "--epochs", 2).error
     assert "start has dim 64, and the model has dim 7; set dim=64 (--set dim=64)" in wrong
     assert "nowhere holds no run" in bayesneg("train", "newer.csv", "--start", "nowhere").error
+
+
+def test_final_is_refused_before_training_where_it_cannot_be_kept(bayesneg, ratings, finished):
+    assert "--final needs --out" in bayesneg("train", ratings, "--final").error
+    assert "already holds a run" in bayesneg("train", ratings, "--final", "--out", finished).error
+
+
+def test_a_start_that_saw_held_out_interactions_gets_no_verdict(bayesneg, ratings, finished):
+    done = bayesneg("train", ratings, "--split-seed", 3, "--start", finished, "--epochs", 1, "--out", "leak")
+    assert "No verdict: " in done.out
+    assert "the metrics are too high; split by time" in " ".join(done.out.split())
+    again = bayesneg("train", "leak/run.toml", "--out", "leak2")
+    assert again.code == 0, again.err

@@ -50,7 +50,7 @@ def test_a_stopped_run_resumes_to_the_same_end(split, tmp_path):
         resumed = fitted(split, out=tmp_path / "run", resume=True, **settings)
         assert len(resumed.record.epochs) == len(expected.record.epochs)
         np.testing.assert_array_equal(resumed.scorer.items, expected.scorer.items)
-    with pytest.raises(InputError, match="another settings"):
+    with pytest.raises(InputError, match="patience was 4, now it is 5"):
         fitted(split, out=tmp_path / "run", resume=True, epochs=60, patience=5)
 
 
@@ -92,6 +92,9 @@ def test_a_final_model_is_trained_on_everything(split, tmp_path):
     assert not held & {item for item, _ in run.recommend(user, k=20)}
     with pytest.raises(InputError, match="the test part is empty, as after train --final"):
         loaded.evaluate()
+    for command, said in ((bn.compare, "nothing to compare on"), (bn.audit, "no negative is known to be false")):
+        with pytest.raises(InputError, match=said):
+            command(bn.MF(dim=4), everything, "rns", epochs=1, progress=False)
 
 
 def test_the_verdict_on_a_good_run():

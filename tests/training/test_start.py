@@ -38,7 +38,7 @@ def started(run, split, model=None):
     model = model or bn.MF(dim=4)
     learner = model.start(split.train, rng=stream(0, "init"))
     fresh = [part.copy() for part in learner.trained_embeddings()]
-    Start(run, model, split.train).apply(learner)
+    Start(run, model, split.train, split.held_out).apply(learner)
     return learner, fresh
 
 
@@ -130,7 +130,7 @@ def test_a_run_with_a_start_resumes_to_the_same_bytes(run, new, tmp_path):
     bn.fit(bn.MF(dim=4), new, bn.RNS(), epochs=2, out=tmp_path / "run", **how)
     resumed = bn.fit(bn.MF(dim=4), new, bn.RNS(), epochs=4, out=tmp_path / "run", resume=True, **how)
     assert np.array_equal(resumed.scorer.items, whole.scorer.items)
-    with pytest.raises(bn.BayesnegError, match="another settings"):
+    with pytest.raises(bn.BayesnegError, match="holds a run with other settings: start was"):
         bn.fit(bn.MF(dim=4), new, bn.RNS(), epochs=5, out=tmp_path / "run", resume=True, progress=False)
 
 
@@ -174,3 +174,18 @@ def test_a_custom_module_cannot_be_started_from_a_run(old):
     run = bn.fit(model, old, bn.RNS(), epochs=1, progress=False)
     with pytest.raises(bn.BayesnegError, match="start works with MF, TorchMF and LightGCN"):
         bn.fit(model, old, bn.RNS(), epochs=1, progress=False, start=run)
+
+
+def test_held_out_interactions_that_the_start_was_trained_on_are_counted():
+    data = bn.synthetic(60, 80, seed=0)
+    first, second = (bn.split(data, test=0.2, seed=seed) for seed in (0, 1))
+    model = bn.MF(dim=4)
+    start = bn.fit(model, first, bn.RNS(), epochs=1, progress=False)
+    run = bn.fit(model, second, bn.RNS(), epochs=1, start=start, progress=False)
+    pairs = set(zip(first.train.users.tolist(), first.train.indices.tolist(), strict=True))
+    seen = sum(pair in pairs for pair in zip(second.test.users.tolist(), second.test.indices.tolist(), strict=True))
+    assert 0 < seen < len(second.test)
+    facts = run.record.spec["start"]
+    assert (facts["n_held_out"], facts["n_held_out_seen"]) == (len(second.test), seen)
+    same = bn.fit(model, first, bn.RNS(), epochs=1, start=start, progress=False)
+    assert same.record.spec["start"]["n_held_out_seen"] == 0

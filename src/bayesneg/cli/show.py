@@ -106,7 +106,10 @@ def show_run(record: RunRecord) -> None:
     note = ", sees test labels" if record.uses_test_labels else ""
     loss = f", loss {record.loss}" if record.loss else ""
     title = f"{record.label} on {record.dataset}{loss}, epoch {record.reported_epoch} ({where}){note}"
-    _show_metrics(title, record.final, record.intervals)
+    if record.final:
+        _show_metrics(title, record.final, record.intervals)
+    else:
+        show(f"{title}: trained on all data; nothing is held out, so nothing was measured")
     show_quality([record])
     _say_odd(record.data)
 
@@ -114,6 +117,7 @@ def show_run(record: RunRecord) -> None:
 def show_report(report: EvaluationReport) -> None:
     intervals = {key: report.interval(key) for key in report.values}
     _show_metrics(f"{report.part}: {counted(report.n_users, 'user', 'users')}", report.mean, intervals)
+    _say_odd({"n_test_only_users": report.n_users_without_training})
 
 
 def _show_metrics(title: str, means: Mapping[str, float | None], intervals: Mapping[str, Any]) -> None:

@@ -119,6 +119,7 @@ def train(
     from bayesneg.experiments.contenders import named_baselines
     from bayesneg.experiments.yardsticks import beside, verdict
     from bayesneg.progress import epoch_bar
+    from bayesneg.runs.folder import check_free
     from bayesneg.runs.record import describe
     from bayesneg.runs.run import load_run
     from bayesneg.runs.tracked import check_trackers
@@ -127,6 +128,10 @@ def train(
 
     if resume and out is None:
         raise InputError("--resume needs --out, the folder of the run to resume")
+    if final and out is None:
+        raise InputError("--final needs --out, the folder of the model that is trained on all data")
+    if final and out is not None and not resume:
+        check_free(out)  # before the first training
     yardsticks = "" if baselines == "none" else baselines
     named_baselines(yardsticks or ())
     is_baseline = model in BASELINES
@@ -153,6 +158,8 @@ def train(
     trackers = [tracker_from(text) for text in track or ()]
     check_trackers(trackers)  # before any data is read
     split = split_for(reading, splitting, fingerprint)
+    if final and len(split.test) == 0:
+        raise InputError("--final first evaluates on a test part, and this data has none; train it without --final")
     n_epochs = 1 if is_baseline else 100 if epochs is None else epochs
     given: dict[str, Any] = {"loss": chosen, "seed": seed, "label": label}
 
@@ -163,7 +170,7 @@ def train(
     with ExitStack() as stack:
         stack.enter_context(redirect_stdout(sys.stderr))
         stack.enter_context(warnings_as_notes())
-        stopping = stack.enter_context(resumable(out))
+        stopping = stack.enter_context(resumable(None if final else out))
         show = stack.enter_context(epoch_bar(not quiet, label, n_epochs))
         run = fit(
             built,
@@ -190,6 +197,12 @@ def train(
         say(f"started from {start}: {', '.join(parts)}")
     others = beside(run, yardsticks)
     said = verdict(run.record, others)
+    if start is not None and (seen := run.record.spec["start"]["n_held_out_seen"]):
+        said = (
+            f"No verdict: {seen:,} of {run.record.spec['start']['n_held_out']:,} held-out interactions were training "
+            f"data of {start}, so the metrics are too high; split by time (--split-by time), or give --test FILE with "
+            "newer interactions."
+        )
     if final:
         everything, n_epochs = split.whole(), run.record.reported_epoch
         say(f"training on all {len(everything.train):,} interactions for {counted(n_epochs, 'epoch', 'epochs')}")

@@ -233,6 +233,8 @@ def _check_splits(split: object) -> None:
     if not parts:
         raise InputError("split must hold at least one split, got none; bn.hide(data, [0.2]) makes them")
     for name, part in parts.items():
+        if isinstance(part, Split) and len(part.held_out) == 0:
+            raise InputError("split holds nothing out, so no negative is known to be false; audit before split.whole()")
         if not isinstance(name, str):
             raise InputError(f"split: a name must be text, got {name!r}; write {str(name)!r}")
         if not isinstance(part, Split):

@@ -119,6 +119,10 @@ def run_contenders(
     progress: bool,
 ) -> list[RunRecord]:
     """Train each contender with each seed, as :func:`compare` does."""
+    if len(split.test) == 0:
+        raise InputError(
+            "split has an empty test part, so there is nothing to compare on; compare before split.whole()"
+        )
     chosen = chosen_seeds(seeds)
     for name, count in (("epochs", epochs), ("evaluate_every", evaluate_every), ("jobs", 1 if jobs is None else jobs)):
         whole(name, count)

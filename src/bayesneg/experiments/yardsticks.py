@@ -61,6 +61,7 @@ def verdict(record: RunRecord, others: Sequence[RunRecord]) -> str:
         said.append("This run is better than each of them (95% intervals over users).")
     elif others:
         said.append("This run is not clearly better than the best of them.")
-    if record.select == "best" and len(record.epochs) > 1 and record.reported_epoch == record.epochs[-1]["epoch"]:
+    evaluated = [line for line in record.epochs if any(name.startswith("validation_") for name in line)]
+    if record.select == "best" and len(evaluated) > 1 and record.reported_epoch == record.epochs[-1]["epoch"]:
         said.append("It was still improving at its last epoch: more --epochs may help.")
     return " ".join(said)

@@ -57,12 +57,17 @@ def find_runs(path: Path) -> list[Path]:
 
 def new_folder(path: Path) -> Path:
     """The folder, made where it is missing; an error where it already holds something."""
+    check_free(path)
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def check_free(path: Path) -> None:
+    """An error where the folder of a new run already holds something."""
     if holds_run(path):
         raise InputError(f"{path} already holds a run; choose another folder, or resume it (--resume)")
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise InputError(f"{path} exists and is not an empty folder; choose another place for the run")
-    path.mkdir(parents=True, exist_ok=True)
-    return path
 
 
 def remove(folder: Path) -> None:

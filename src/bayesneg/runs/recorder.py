@@ -145,7 +145,13 @@ def _check_same(begun: Mapping[str, Any], now: Mapping[str, Any], folder: Path) 
                     f"{folder} holds a run with other settings: {part} {key} was {before.get(key)}, now it is "
                     f"{after.get(key)}; resume it with the settings it began with"
                 )
-    for key, what in (("spec", "settings"), ("label", "label"), ("seed", "seed"), ("select", "epoch selection")):
+    for key in sorted({*begun["spec"], *now["spec"]} - {"model", "sampler", "loss"}):
+        if begun["spec"].get(key) != now["spec"].get(key):
+            raise InputError(
+                f"{folder} holds a run with other settings: {key} was {begun['spec'].get(key)}, now it is "
+                f"{now['spec'].get(key)}; resume it as it began"
+            )
+    for key, what in (("label", "label"), ("seed", "seed"), ("select", "epoch selection")):
         if begun[key] != now[key]:
             raise InputError(
                 f"{folder} holds a run with another {what} ({begun[key]}, now {now[key]}); resume it as it began"

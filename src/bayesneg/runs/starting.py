@@ -29,11 +29,13 @@ class Start:
         run: The earlier run.
         model: The model to train.
         train: The new training interactions, whose users and items may have changed.
+        held_out: The new validation and test interactions.
     """
 
     run: Run
     model: Model
     train: Interactions
+    held_out: Interactions
 
     def __post_init__(self) -> None:
         if not isinstance(self.run, Run):
@@ -73,7 +75,21 @@ class Start:
             "n_new_users": train.n_users - known_users,
             "n_known_items": known_items,
             "n_new_items": train.n_items - known_items,
+            "n_held_out": len(self.held_out),
+            "n_held_out_seen": self.n_seen,
         }
+
+    @property
+    def n_seen(self) -> int:
+        """The number of held-out interactions that the earlier run was trained on: they make metrics too high."""
+        numbers = []
+        for (here, there), n in ((self._users, self.train.n_users), (self._items, self.train.n_items)):
+            earlier = np.full(n, -1, dtype=np.int64)
+            earlier[here] = there
+            numbers.append(earlier)
+        users, items = numbers[0][self.held_out.users], numbers[1][self.held_out.indices]
+        known = (users >= 0) & (items >= 0)
+        return int(np.count_nonzero(self.run.split.train.contains(users[known], items[known])))
 
     def apply(self, learner: Learner) -> None:
         """Give known users and items the earlier embeddings; new ones keep their fresh initial ones."""
@@ -143,4 +159,4 @@ def folder_of(start: Run | None) -> str | None:
     """The folder of an earlier run, as a run file names it; text that cannot be read where it was never saved."""
     if start is None:
         return None
-    return "python:run" if start.folder is None else str(start.folder)
+    return "python:run" if start.folder is None else str(start.folder.resolve())
