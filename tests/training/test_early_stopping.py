@@ -100,7 +100,7 @@ def test_a_final_model_is_trained_on_everything(split, tmp_path):
 def test_the_verdict_on_a_good_run():
     split = bn.split(bn.synthetic(300, 100, seed=0), test=0.2, validation=0.1, seed=0)
     run = bn.fit(bn.baselines.EASE(), split, progress=False)
-    others = beside(run)
+    others = beside(run, "popularity,ease")
     assert [one.label for one in others] == ["POPULARITY"]  # not EASE beside itself
     assert "better than each of them" in verdict(run.record, others)
     assert verdict(run.record, []) == ""

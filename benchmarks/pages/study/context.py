@@ -65,7 +65,8 @@ def priors(found: Sequence[Dataset]) -> list[str]:
         "Brier scores (×10⁻⁴, lower is better) over all unobserved pairs of some users against the held-out ones, beside "
         "that of the base rate for every pair; learned priors are calibrated for as many hidden positives as are held "
         "out. *Gain*: NDCG@20 of the posterior with that prior minus that of `bsl`, at the best setting and epoch of "
-        "`bsl`, MF, uniform pool, on validation, one seed. `python -m benchmarks.quality.priors` and "
+        "`bsl`, MF, uniform pool, on validation, one seed. Bold is the best of "
+        "those measured; EASE on the two large catalogues is not among them yet. `python -m benchmarks.quality.priors` and "
         "`python -m benchmarks.studies.negatives priors`.",
         table(["", "prior", "Brier", "base rate", "seconds of the fit", "gain, validation"], rows, text_columns=2),
     ]

@@ -228,8 +228,8 @@ def train(
     if said:
         show_text(said)
     if final:
-        what = "" if out is None else f", in {out}; next: bayesneg recommend {out} --user ID"
-        say(f"the metrics are of the model without the held-out part; the final model has seen everything{what}")
+        said = "the metrics are of the model without the held-out part; the final model has seen everything"
+        say(f"{said}, in {out}; next: bayesneg recommend {out} --user ID")
         return
     if out is not None:
         say(f"recorded in {out}; next: bayesneg report {out}")

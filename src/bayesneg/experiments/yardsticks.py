@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from bayesneg.evaluation.metric_names import metric_name
 from bayesneg.experiments.contenders import named_baselines
@@ -12,10 +11,8 @@ from bayesneg.runs.record import RunRecord, describe
 from bayesneg.runs.run import Run
 from bayesneg.training import fit
 
-YARDSTICKS: Final = "popularity,ease"
 
-
-def beside(run: Run, baselines: str = YARDSTICKS) -> list[RunRecord]:
+def beside(run: Run, baselines: str) -> list[RunRecord]:
     """Baselines on the data of a run.
 
     Args:

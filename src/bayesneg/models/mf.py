@@ -112,7 +112,7 @@ class MF:
 
     @classmethod
     def recommended(cls, **changes: Any) -> Self:
-        """The settings that are best over several datasets with ``BNS.recommended()``.
+        """The settings that go with ``BNS.recommended()``; docs/defaults.md has them beside baselines on six datasets.
 
         Args:
             **changes: Fields that differ from the recommended settings.

@@ -182,7 +182,7 @@ class BNS(_CandidateJudge):
 
     @classmethod
     def recommended(cls, **changes: Any) -> Self:
-        """The settings that are best over several datasets with ``MF.recommended()``: a learned prior, ten candidates.
+        """The settings that go with ``MF.recommended()``: a learned prior, ten candidates.
 
         Args:
             **changes: Settings that differ from the recommended ones.
