@@ -213,7 +213,7 @@ def test_without_runs_the_page_says_what_is_missing(runs):
     for title in ("Gowalla", "MovieLens-100K"):
         (line,) = re.findall(rf"^\| {title} \| (.*) \|$", text, flags=re.MULTILINE)
         after = "search, final runs"
-        mf, lightgcn = (f"pilot (0 of {n} trainings done), {after}" for n in (3, 12))
+        mf, lightgcn = (f"pilot (0 of {n} trainings done), {after}" for n in (3, 6))
         baselines = "search (0 of 4 done), final runs (0 of 4 done)"
         assert line == f"{mf} | {lightgcn} | {baselines}"
     assert "![" not in text

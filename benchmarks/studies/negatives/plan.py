@@ -26,7 +26,7 @@ BLIND: Final[Mapping[str, str]] = {  # the validation part: a fifth of each user
 }
 TEST: Final = "last"
 EVERY: Final = 10  # epochs between two evaluations
-SEARCHED: Final = 6  # settings of every contender
+SEARCHED: Final[Mapping[str, int]] = {"mf": 6, "lightgcn": 3, BASELINE: 6}  # settings of every contender
 WIDENED: Final = 2  # times that a contender's settings are widened, where the best lies at their edge
 SEEDS: Final = 3  # of the final runs
 EQUAL: Final[Mapping[str, str]] = {  # weights → the contender without them, at whose setting both are compared
@@ -48,6 +48,7 @@ class Scale(NamedTuple):
     epochs: int
     temperatures: tuple[float, float, float]  # of the softmax family
     batch_size: int = 2048
+    negative_weights: tuple[float, float] = (1.1, 1.22)  # LightGCN is searched with the first, what MF chose
 
 
 SCALES: Final[Mapping[tuple[str, str], Scale]] = {
@@ -55,9 +56,9 @@ SCALES: Final[Mapping[tuple[str, str], Scale]] = {
     ("yelp2018", "mf"): Scale(2048, 60, (0.09, 0.11, 0.13)),
     ("ml-1m", "mf"): Scale(2048, 60, (0.12, 0.16, 0.22)),
     ("ml-100k", "mf"): Scale(1024, 100, (0.15, 0.2, 0.3), 512),
-    ("gowalla", "lightgcn"): Scale(2048, 60, (0.09, 0.11, 0.13)),
-    ("yelp2018", "lightgcn"): Scale(2048, 60, (0.11, 0.13, 0.15)),
-    ("ml-1m", "lightgcn"): Scale(2048, 60, (0.12, 0.16, 0.22)),
+    ("gowalla", "lightgcn"): Scale(2048, 60, (0.09, 0.11, 0.13), 4096, (1.22, 1.1)),
+    ("yelp2018", "lightgcn"): Scale(2048, 60, (0.11, 0.13, 0.15), 4096),
+    ("ml-1m", "lightgcn"): Scale(2048, 60, (0.12, 0.16, 0.22), 4096),
     ("ml-100k", "lightgcn"): Scale(1024, 100, (0.15, 0.2, 0.3), 512),
 }
 
@@ -92,12 +93,13 @@ def pilot(dataset: str, model: str) -> list[Trial]:
     """The learning rate of MF; the learning rate, the layers and the score of the ranking of LightGCN."""
     scale = SCALES[dataset, model]
     loss = {"temperature": scale.temperatures[1], "negative_weight": 1.1}
-    tried: Iterable[dict[str, Any]] = ({"learning_rate": rate} for rate in (0.002, 0.005, 0.01))
+    tried: list[dict[str, Any]] = [{"learning_rate": rate} for rate in (0.002, 0.005, 0.01)]
     if model == "lightgcn":
-        tried = (
-            {"learning_rate": rate, "layers": layers, "ranking": ranking}
-            for rate, layers, ranking in product((0.002, 0.005), (1, 2, 3), ("same", "inner"))
-        )
+        tried = [
+            *({"learning_rate": 0.005, "layers": layers} for layers in (1, 2, 3)),
+            *({"learning_rate": 0.01, "layers": layers} for layers in (1, 3)),
+            {"learning_rate": 0.005, "layers": 1, "ranking": "inner"},
+        ]
     return [
         Trial(
             "pilot",
@@ -116,7 +118,7 @@ def pilot(dataset: str, model: str) -> list[Trial]:
 
 
 def search(dataset: str, model: str, shared: Mapping[str, Any], names: Sequence[str]) -> list[Trial]:
-    """Six settings of each contender; ``shared`` is what the pilot found for the model."""
+    """The settings of each contender; ``shared`` is what the pilot found for the model."""
     scale = SCALES[dataset, model]
     base = {"batch_size": scale.batch_size, **shared}
     return [
@@ -126,14 +128,19 @@ def search(dataset: str, model: str, shared: Mapping[str, Any], names: Sequence[
     ]
 
 
-def settings_of(name: str, model: str, scale: Scale, base: Mapping[str, Any]) -> Iterator[Setting]:
-    """The six settings of a contender."""
+def settings_of(name: str, model: str, scale: Scale, base: Mapping[str, Any]) -> list[Setting]:
+    """The six settings of a contender, with LightGCN every second one of them."""
+    six = list(six_settings(name, scale, base))
+    return six[:: len(six) // SEARCHED[model]]
+
+
+def six_settings(name: str, scale: Scale, base: Mapping[str, Any]) -> Iterator[Setting]:
     taus = scale.temperatures
     wide = (0.8 * taus[0], *taus, 1.3 * taus[2], 1.7 * taus[2])  # where the temperature is all there is to choose
     if name == "softmax":
         yield from (setting(base, {"temperature": round(tau, 4)}) for tau in wide)
     elif CONTENDERS[name].loss.__name__ == "Softmax":
-        for tau, b in product(taus, (1.1, 1.22)):
+        for tau, b in product(taus, scale.negative_weights):
             yield setting(base, {"temperature": tau, "negative_weight": b})
     elif name == "sl@k":
         for tau, spread in product(taus, (0.2, 1.0)):
@@ -148,10 +155,10 @@ def settings_of(name: str, model: str, scale: Scale, base: Mapping[str, Any]) ->
         for margin, weight in product((0.4, 0.6, 0.8), (50.0, 150.0)):
             yield setting(base, {"margin": margin, "negative_weight": weight})
     else:
-        yield from one_negative(name, model, base)
+        yield from one_negative(name, base)
 
 
-def one_negative(name: str, model: str, base: Mapping[str, Any]) -> Iterator[Setting]:
+def one_negative(name: str, base: Mapping[str, Any]) -> Iterator[Setting]:
     """BPR with one negative: three pairs of learning rate and penalty, two samplers."""
     samplers: Mapping[str, Sequence[Mapping[str, Any]]] = {
         "bpr": ({},),
