@@ -60,7 +60,7 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 
 # the tests cover the torch models, the search, exports with an index, the server and TensorBoard as well
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,torch,tune,als,index,serve,tensorboard]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,torch,tune,index,serve,tensorboard]'
 	@touch $@
 
 $(VENV)/.installed-%: $(VENV)/.installed

@@ -125,9 +125,8 @@ def fit(
     described = run_description(model, split, sampler, loss, label=record.label, **how)
     record = replace(record, run_file=described)
     train = replace(split.train, truth=None)  # a sampler never sees the ground truth
-    learner = model.start(train, rng=stream(seed, "init"))
-    if earlier is not None:
-        earlier.apply(learner)
+    fresh = stream(seed, "init")
+    learner = model.start(train, rng=fresh) if earlier is None else earlier.begin(train, rng=fresh)
     training = _Training(
         model=model,
         split=split,

@@ -33,6 +33,11 @@ def test_out_records_the_run_that_json_shows(bayesneg, ratings):
     assert shown["out"] == "run"
 
 
+def test_training_can_start_from_als(bayesneg, ratings):
+    bayesneg("train", ratings, "--model", "mf", "--set", "init=als", "--epochs", 1, "--out", "run")
+    assert bn.load_run(ratings.parent / "run").record.spec["model"]["init"] == "als"
+
+
 def test_an_out_that_holds_a_run_is_left_alone(bayesneg, ratings, finished):
     before = {path.name: path.read_bytes() for path in finished.iterdir()}
     error = bayesneg("train", ratings, "--epochs", 2, "--out", finished).error

@@ -18,7 +18,6 @@ from bayesneg.config.specs import (
 )
 from bayesneg.config.writing import as_text
 from bayesneg.errors import InputError
-from bayesneg.linear import als
 from bayesneg.models.torch import settings
 from worlds import interactions
 
@@ -124,8 +123,7 @@ def test_the_defaults_shown_are_those_of_the_sampler(split, name):
 
 
 def test_the_defaults_shown_are_those_of_the_model(monkeypatch):
-    monkeypatch.setattr(settings, "find_spec", lambda name: True)  # neither torch nor implicit is needed
-    monkeypatch.setattr(als, "find_spec", lambda name: True)  # for settings
+    monkeypatch.setattr(settings, "find_spec", lambda name: True)  # torch is not needed for settings
     for name, kind in MODELS.items():
         shown = {key: each.default for key, each in settings_of(kind).items() if each.is_text}
         assert build_model(name, shown) == kind()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,8 +36,6 @@ HISTORY_ONLY = (bn.baselines.ItemKNN, bn.baselines.RP3Beta, bn.baselines.EASE, b
 
 @pytest.fixture(params=BASELINES, ids=str)
 def baseline(request):
-    if request.param == "als":
-        pytest.importorskip("implicit", reason="implicit is not installed (the extra 'als')")
     return BASELINES[request.param]
 
 
@@ -106,18 +103,6 @@ def test_users_and_items_without_history_have_finite_scores(baseline):
         assert scores[1].tolist() == [2, 3, 2, 1, 0]  # popularity
 
 
-def test_als_does_not_tell_the_user_to_set_the_threads_of_blas(split, monkeypatch):
-    utils = pytest.importorskip("implicit.utils", reason="implicit is not installed (the extra 'als')")
-    threads = [{"user_api": "blas", "internal_api": "openblas", "num_threads": 2}]
-    monkeypatch.setattr(utils, "_checked_blas_config", False)
-    monkeypatch.setattr(utils.threadpoolctl, "threadpool_info", lambda: threads)
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        fit(bn.baselines.ALS(dim=4), split)
-    assert not said
-    assert utils._checked_blas_config, "the check was reached"
-
-
 def test_a_sampler_is_refused(baseline, split):
     with pytest.raises(InputError, match="samples no negatives; call fit without a sampler"):
         bn.fit(baseline, split, bn.RNS(), progress=False)
@@ -151,12 +136,6 @@ def test_other_models_need_a_sampler(split):
 def test_impossible_settings_are_refused(make, message):
     with pytest.raises(InputError, match=message):
         make()
-
-
-def test_als_says_what_it_needs(split, monkeypatch):
-    monkeypatch.setattr("bayesneg.linear.als.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"ALS needs implicit, .* pip install 'bayesneg\[als\]'"):
-        fit(bn.baselines.ALS(), split)
 
 
 def test_each_beats_popularity_where_users_differ():

@@ -87,7 +87,6 @@ def test_least_squares_solves_its_equation():
 
 
 def test_als_folds_a_known_user_in_where_training_put_it(world):
-    pytest.importorskip("implicit")
     run = bn.fit(bn.baselines.ALS(dim=8, iterations=30), world, progress=False)
     cosines = []
     for number in range(20):

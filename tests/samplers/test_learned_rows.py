@@ -16,8 +16,6 @@ WORLD = bn.split(bn.synthetic(90, 60, seed=0), test=0.2, seed=0)
 
 @pytest.fixture(scope="module", params=["ease", "neighbours", "als", "rp3beta", "gfcf"])
 def fitted(request):
-    if request.param == "als":
-        pytest.importorskip("implicit", reason="implicit is not installed (the extra 'als')")
     # rows and pairs of als and gfcf differ in the last bit, which is a step of an isotonic curve now and then
     curve = "logistic" if request.param in ("als", "gfcf") else "isotonic"
     prior = bn.priors.Learned(item_model=request.param, folds=2, neighbours=8, likeliest=KEPT, curve=curve)

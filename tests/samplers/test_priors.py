@@ -141,18 +141,11 @@ def test_given_the_ratio_it_is_calibrated_for_any_number_of_folds(world, model, 
 
 def test_a_held_out_pair_is_never_seen_by_the_vectors_that_score_it(world):
     """The vectors of ALS would score a pair that they were fitted to far too high."""
-    pytest.importorskip("implicit", reason="implicit is not installed (the extra 'als')")
     prior = bn.priors.Learned(item_model="als", dim=8, regularization=5.0)
     found = bn.priors.calibration(prior, world.train, bins=5)
     assert found.predicted_rate == pytest.approx(found.base_rate, rel=0.25)
     assert found.skill > bn.priors.calibration(bn.priors.Rate(), world.train).skill
     np.testing.assert_allclose(found.mean_predicted, found.observed_rate, atol=0.06)
-
-
-def test_als_says_what_it_needs(world, monkeypatch):
-    monkeypatch.setattr("bayesneg.linear.als.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"ALS needs implicit, .* pip install 'bayesneg\[als\]'"):
-        bn.priors.Learned(item_model="als").fit(world.train)
 
 
 @pytest.mark.parametrize("model", ["ease", "neighbours"])

@@ -34,8 +34,6 @@ def split() -> bn.Split:
 
 
 def trained(name: str, split: bn.Split) -> bn.Run:
-    if name == "als":
-        pytest.importorskip("implicit")
     if name in ("torch mf", "lightgcn"):
         pytest.importorskip("torch")
     model = MODELS[name]()

@@ -36,9 +36,8 @@ def started(run, split, model=None):
     from bayesneg.seeding import stream
 
     model = model or bn.MF(dim=4)
-    learner = model.start(split.train, rng=stream(0, "init"))
-    fresh = [part.copy() for part in learner.trained_embeddings()]
-    Start(run, model, split.train, split.held_out).apply(learner)
+    fresh = model.start(split.train, rng=stream(0, "init")).trained_embeddings()
+    learner = Start(run, model, split.train, split.held_out).begin(split.train, rng=stream(0, "init"))
     return learner, fresh
 
 

@@ -20,7 +20,6 @@ from bayesneg.errors import InputError
 from bayesneg.interfaces import Model, NegativeSampler
 from bayesneg.losses import losses
 from bayesneg.models.baseline import Baseline
-from bayesneg.models.baselines import ALS, require_implicit
 from bayesneg.models.torch.settings import TorchSettings, require_torch
 from bayesneg.samplers.bns import BNS
 
@@ -160,8 +159,6 @@ def build_model(name: str, settings: Settings) -> Model:
     model = MODELS[name](**typed(MODELS[name], settings, f"model {name}"))
     if isinstance(model, TorchSettings):
         require_torch(f"model {name}")  # before any data is read
-    if isinstance(model, ALS):
-        require_implicit(f"model {name}")
     return model
 
 

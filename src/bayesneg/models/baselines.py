@@ -11,7 +11,6 @@ from bayesneg.checks import boolean, number, one_of, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.linear.als import als
-from bayesneg.linear.als import require_implicit as require_implicit
 from bayesneg.linear.ease import Form, ease
 from bayesneg.linear.graph_filter import graph_filter
 from bayesneg.linear.neighbours import item_neighbours
@@ -148,7 +147,7 @@ class EASE(Baseline):
 
 @dataclass(frozen=True)
 class ALS(Baseline):
-    """Weighted matrix factorization by alternating least squares, with the ``implicit`` library (the extra ``als``).
+    """Weighted matrix factorization by alternating least squares.
 
     Args:
         dim: Dimension of the embeddings.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,10 +14,12 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Embeddings, Learner, Model, Scorer, StartsFromEmbeddings
 from bayesneg.models.baseline import Baseline
+from bayesneg.models.mf import MF
 from bayesneg.runs import folder as files
 from bayesneg.runs.record import describe
 from bayesneg.runs.run import Run
 
+NEW_SCALE = 0.1  # standard deviation of the initial embeddings of new users and items, where ALS would give others
 SHAPE = ("dim", "ensemble_size")  # settings that must be those of the earlier run
 
 
@@ -91,8 +93,16 @@ class Start:
         known = (users >= 0) & (items >= 0)
         return int(np.count_nonzero(self.run.split.train.contains(users[known], items[known])))
 
-    def apply(self, learner: Learner) -> None:
-        """Give known users and items the earlier embeddings; new ones keep their fresh initial ones."""
+    def begin(self, train: Interactions, *, rng: np.random.Generator) -> Learner:
+        """The model with the earlier embeddings of known users and items; new ones start at random."""
+        model = self.model
+        if isinstance(model, MF) and model.init == "als":
+            model = replace(model, init="normal", init_scale=NEW_SCALE)  # those of ALS would have other directions
+        learner = model.start(train, rng=rng)
+        self._apply(learner)
+        return learner
+
+    def _apply(self, learner: Learner) -> None:
         fresh = learner.trained_embeddings() if isinstance(learner, StartsFromEmbeddings) else None
         if fresh is None or not isinstance(learner, StartsFromEmbeddings):
             raise InputError(

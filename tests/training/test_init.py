@@ -1,0 +1,62 @@
+"""Training that starts from the embeddings of ALS."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bayesneg as bn
+from bayesneg.errors import InputError
+
+SPLIT = bn.split(bn.synthetic(120, 90, seed=0), test=0.2, validation=0.1, seed=0)
+
+
+def fitted(epochs=2, split=SPLIT, **settings):
+    model = bn.MF(**{"dim": 8, "init": "als", **settings})
+    return bn.fit(model, split, bn.RNS(), epochs=epochs, progress=False)
+
+
+def test_the_first_embeddings_are_those_of_als_scaled():
+    learner = bn.MF(dim=8, init="als").start(SPLIT.train, rng=np.random.default_rng(3))
+    solved = bn.baselines.ALS(dim=8).solve(SPLIT.train, rng=np.random.default_rng(3))
+    np.testing.assert_allclose(learner.vectors.users, 2.0 * solved.users, rtol=1e-6)
+    np.testing.assert_allclose(learner.vectors.items, 2.0 * solved.items, rtol=1e-6)
+
+
+def test_each_model_of_an_ensemble_starts_from_a_run_of_als():
+    settings = {"dim": 8, "init": "als", "init_scale": 1.0, "ensemble_size": 2}
+    learner = bn.MF(**settings).start(SPLIT.train, rng=np.random.default_rng(3))
+    rng = np.random.default_rng(3)
+    first, second = (bn.baselines.ALS(dim=8).solve(SPLIT.train, rng=rng) for _ in range(2))
+    assert np.abs(first.items - second.items).max() > 0.01
+    wanted = (first.users @ first.items.T + second.users @ second.items.T) / 2
+    np.testing.assert_allclose(learner.vectors.users @ learner.vectors.items.T, wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_it_saves_epochs():
+    normal, started = (fitted(epochs=3, init=init).record.final["ndcg@20"] for init in ("normal", "als"))
+    assert started > normal + 0.05
+
+
+def test_it_is_deterministic_and_resumes_to_the_byte(tmp_path):
+    kept = {"out": tmp_path / "run", "checkpoint_every": 1}
+    bn.fit(bn.MF(dim=8, init="als"), SPLIT, bn.RNS(), epochs=2, progress=False, **kept)
+    resumed = bn.fit(bn.MF(dim=8, init="als"), SPLIT, bn.RNS(), epochs=4, progress=False, resume=True, **kept)
+    np.testing.assert_array_equal(fitted(epochs=4).scorer.users, resumed.scorer.users)
+
+
+def test_going_on_from_a_run_gives_new_items_no_vectors_of_another_als():
+    users, items = SPLIT.train.users, SPLIT.train.indices
+    old = bn.Interactions.from_pairs(users[items < 60], items[items < 60])
+    earlier = bn.fit(bn.MF(dim=8, init="als"), bn.split(old, test=0.2, seed=0), bn.RNS(), epochs=1, progress=False)
+    now = bn.split(bn.Interactions.from_pairs(users, items), test=0.2, seed=0)
+    run = bn.fit(bn.MF(dim=8, init="als", learning_rate=1e-9), now, bn.RNS(), epochs=1, start=earlier, progress=False)
+    lengths = np.linalg.norm(run.scorer.items, axis=1)
+    new = ~np.isin(now.train.item_ids, earlier.split.train.item_ids)
+    assert new.any()
+    assert lengths[new].max() < 0.1 * np.sqrt(8) * 3  # normal ones of standard deviation 0.1
+
+
+def test_another_word_is_refused():
+    with pytest.raises(InputError, match="init must be"):
+        bn.MF(init="svd")
