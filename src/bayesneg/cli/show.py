@@ -109,9 +109,17 @@ def show_run(record: RunRecord) -> None:
     if record.final:
         _show_metrics(title, record.final, record.intervals)
     else:
-        show(f"{title}: trained on all data; nothing is held out, so nothing was measured")
+        show(f"{title}: trained on all data; nothing is held out, so {_measured_before(record)}")
+        if record.before_final:
+            _show_metrics("without the held-out part", record.before_final["final"], record.before_final["intervals"])
     show_quality([record])
     _say_odd(record.data)
+
+
+def _measured_before(record: RunRecord) -> str:
+    if not record.before_final:
+        return "nothing was measured"
+    return f"metrics were measured before, at epoch {record.before_final['reported_epoch']}"
 
 
 def show_report(report: EvaluationReport) -> None:

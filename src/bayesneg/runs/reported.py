@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesneg.evaluation.results import EvaluationReport
 from bayesneg.interfaces import Scorer
 from bayesneg.runs.record import RunRecord
+
+if TYPE_CHECKING:
+    from bayesneg.runs.run import Run
 
 CUTOFFS = (5, 10, 20)
 NOTHING_HELD_OUT = EvaluationReport(
@@ -24,6 +28,24 @@ def with_result(record: RunRecord, report: EvaluationReport) -> RunRecord:
         intervals={key: report.interval(key) for key in report.values},
         per_user=dict(report.values),
     )
+
+
+def metrics_of(run: Run | None) -> dict[str, Any]:
+    """What a final model keeps of the run that was measured; nothing where there is none."""
+    if run is None:
+        return {}
+    record = run.record
+    line = next((line for line in record.epochs if line["epoch"] == record.reported_epoch), {})
+    prefix = "validation_"
+    return {
+        "reported_epoch": record.reported_epoch,
+        "select": record.select,
+        "final": dict(record.final),
+        "intervals": dict(record.intervals),
+        "validation": {key.removeprefix(prefix): value for key, value in line.items() if key.startswith(prefix)},
+        "n_train": record.data.get("n_train"),
+        "fingerprint": record.data.get("fingerprint"),
+    }
 
 
 def cutoffs(scorer: Scorer) -> tuple[int, ...]:
