@@ -100,6 +100,15 @@ def test_a_single_user_or_item_is_no_crash(bayesneg, place, rows, n_users, n_ite
     assert bayesneg("train", "data.csv", "--epochs", 2).code == 0
 
 
+def test_data_of_a_few_rows_gets_a_sentence_with_the_way_out(bayesneg, place):
+    (place / "five.csv").write_text("user,item\nu1,a\nu1,b\nu2,a\nu2,c\nu1,c\n")
+    error = bayesneg("train", "five.csv").error
+    assert "raise validation (--validation), choose another rule, by (--split-by), train without one" in error
+    error = bayesneg("train", "five.csv", "--select", "last").error
+    assert "there are only 4; give more data, or a prior that is not learned" in error
+    assert bayesneg("train", "five.csv", "--select", "last", "--sampler", "bns", "--epochs", 1).code == 0
+
+
 def test_columns_without_names_are_given_by_position(bayesneg, place):
     (place / "bare.txt").write_text(
         "".join(f"{5 - rating};i{item};u{item % 5}\n" for item, rating in enumerate([1] * 40))

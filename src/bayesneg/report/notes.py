@@ -8,6 +8,7 @@ from typing import Any
 from bayesneg.report.groups import RunGroup, run_groups
 from bayesneg.report.names import counted, joined
 from bayesneg.runs.record import RunRecord, is_number
+from bayesneg.runs.reported import ranking_of_cold_users
 
 
 def notes(runs: Sequence[RunRecord]) -> list[str]:
@@ -52,11 +53,16 @@ def _skipped(runs: Sequence[RunRecord]) -> Iterator[str]:
 
 
 def _test_only(runs: Sequence[RunRecord]) -> Iterator[str]:
-    for noun in ("user", "item"):
+    consequences = {
+        "user": f"and {{are}} {ranking_of_cold_users(runs)}",
+        "item": "so nothing was learned about {them}",
+    }
+    for noun, consequence in consequences.items():
         n = max((_count(run.data.get(f"n_test_only_{noun}s")) for run in runs), default=0)
         if n:
-            occur = "occurs" if n == 1 else "occur"
-            yield f"{counted(n, noun)} {occur} only in the test data, so nothing was learned about them."
+            words = {"are": "is", "them": "it"} if n == 1 else {"are": "are", "them": "them"}
+            have = "has" if n == 1 else "have"
+            yield f"{counted(n, f'test {noun}')} {have} no training interaction, {consequence.format(**words)}."
 
 
 def _count(value: Any) -> int:

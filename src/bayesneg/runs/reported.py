@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,19 @@ def metrics_of(run: Run | None) -> dict[str, Any]:
         "n_train": record.data.get("n_train"),
         "fingerprint": record.data.get("fingerprint"),
     }
+
+
+def ranking_of_cold_users(records: Iterable[RunRecord]) -> str:
+    """How users without a training interaction are ranked."""
+    ways: dict[str, None] = {}
+    for record in records:
+        if (record.spec.get("model") or {}).get("class") == "TorchModel":
+            ways["by what the custom model gives"] = None
+        elif "start" in record.spec:
+            ways["by the vector that the start has learned, or by popularity"] = None
+        else:
+            ways["by popularity"] = None
+    return "ranked " + ", or ".join(ways)
 
 
 def cutoffs(scorer: Scorer) -> tuple[int, ...]:

@@ -60,7 +60,7 @@ def evaluate(
     if json:
         show_json({"run": str(run), **found.to_dict()})
     else:
-        show_report(found)
+        show_report(found, loaded.record)
 
 
 def _nothing_left(run: Path, record: RunRecord) -> InputError:

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from bayesneg.data.catalogue import BUILT_IN
 from bayesneg.runs.record import RunRecord, is_number, jsonable
+from bayesneg.runs.reported import ranking_of_cold_users
 
 TAGS: Final = ("recommender-system", "collaborative-filtering", "implicit-feedback", "negative-sampling")
 UNKNOWN: Final = "unknown"
@@ -234,7 +235,8 @@ def _limits(record: RunRecord, contents: Contents) -> str:
         "Users and items that were not in the data have no vectors here.",
     ]
     if cold := record.data.get("n_test_only_users"):
-        limits.append(f"{cold:,} users have no training interaction: nothing was learned about them.")
+        ranked = ranking_of_cold_users([record])
+        limits.append(f"{cold:,} users of the test part have no training interaction: they are {ranked}.")
     if cold := record.data.get("n_test_only_items"):
         limits.append(f"{cold:,} items have no training interaction: nothing was learned about them.")
     if not contents.has_interactions:
