@@ -14,7 +14,7 @@ from bayesneg.cli import options as opt
 from bayesneg.cli.finished.arguments import ItemColumns, ItemDataFile, RunFolder, ids_in, item_data, separated
 from bayesneg.cli.finished.listing import list_rows, show_list
 from bayesneg.cli.groups import command
-from bayesneg.cli.output import check_file, counted, say, show, show_json
+from bayesneg.cli.output import check_file, counted, named_as_options, say, show, show_json
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 
@@ -199,7 +199,8 @@ def _for_new_user(
     if restrictions.pop("include_held_out"):
         raise InputError("--include-held-out is for users of the data; a new user (--items) has no held-out part")
     given = separated(whom.items or "")
-    user = run.fold_in(given, unknown="skip" if whom.skip_unknown else "error")
+    with named_as_options("items"):
+        user = run.fold_in(given, unknown="skip" if whom.skip_unknown else "error")
     if user.unknown:
         say(f"not in the data and left out: {', '.join(map(str, user.unknown))}")
     if user.untrained:

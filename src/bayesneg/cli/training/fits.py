@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bayesneg.cli.interrupt import resumable
-from bayesneg.cli.output import warnings_as_notes
-from bayesneg.errors import InputError
+from bayesneg.cli.output import named_as_options, warnings_as_notes
 
 if TYPE_CHECKING:
     from bayesneg.cli.training.plans import Plan
@@ -48,7 +45,7 @@ def fitted(
     with ExitStack() as stack:
         stack.enter_context(redirect_stdout(sys.stderr))  # what a custom sampler prints must not mix with --json
         stack.enter_context(warnings_as_notes())
-        stack.enter_context(named_as_options())
+        stack.enter_context(named_as_options(*OPTIONS))
         stopping = stack.enter_context(resumable(out))
         show = stack.enter_context(epoch_bar(not quiet, plan.label, epochs))
         return fit(
@@ -63,15 +60,3 @@ def fitted(
             progress=stopping(show),
             **how,
         )
-
-
-@contextmanager
-def named_as_options() -> Iterator[None]:
-    """An error that begins with the name of an argument begins with that of the option."""
-    try:
-        yield
-    except InputError as error:
-        said = re.sub(rf"^(?:{'|'.join(OPTIONS)})\b", lambda name: f"--{name[0].replace('_', '-')}", str(error))
-        if said == str(error):
-            raise
-        raise InputError(said) from error
