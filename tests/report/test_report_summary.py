@@ -231,6 +231,14 @@ def test_skipped_examples_and_cold_users_and_items_are_told() -> None:
     assert notes(three_samplers()) == []
 
 
+def test_a_final_model_is_told_with_what_was_measured_before() -> None:
+    final = replace(run("BNS"), final={}, intervals={}, before_final={"final": {"ndcg@10": 0.3, "ndcg@20": 0.25}})
+    told = (
+        "BNS was trained on all data, so that nothing is left to measure it with; NDCG@20 was 0.2500 before the final"
+    )
+    assert told in " ".join(notes([final]))
+
+
 @pytest.mark.parametrize("module", [groups, metric_names, names, summary])
 def test_the_examples_in_docstrings_hold(module: ModuleType) -> None:
     assert doctest.testmod(module).failed == 0

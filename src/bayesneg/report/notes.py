@@ -8,13 +8,19 @@ from typing import Any
 from bayesneg.report.groups import RunGroup, run_groups
 from bayesneg.report.names import counted, joined
 from bayesneg.runs.record import RunRecord, is_number
-from bayesneg.runs.reported import ranking_of_cold_users
+from bayesneg.runs.reported import measured_before, ranking_of_cold_users
 
 
 def notes(runs: Sequence[RunRecord]) -> list[str]:
     """Sentences about one study; empty where there is no warning."""
     groups = run_groups(runs)
-    return [*_oracles(groups), *_unlike(groups), *_skipped(runs), *_test_only(runs)]
+    return [*_final(runs), *_oracles(groups), *_unlike(groups), *_skipped(runs), *_test_only(runs)]
+
+
+def _final(runs: Sequence[RunRecord]) -> Iterator[str]:
+    for run in runs:
+        if before := measured_before(run):
+            yield f"{run.label} was trained on all data, so that nothing is left to measure it with; {before}."
 
 
 def _oracles(groups: Sequence[RunGroup]) -> Iterator[str]:

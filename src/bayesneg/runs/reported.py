@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesneg.evaluation.metric_names import metric_name
 from bayesneg.evaluation.results import EvaluationReport
 from bayesneg.interfaces import Scorer
 from bayesneg.runs.record import RunRecord
@@ -47,6 +48,15 @@ def metrics_of(run: Run | None) -> dict[str, Any]:
         "n_train": record.data.get("n_train"),
         "fingerprint": record.data.get("fingerprint"),
     }
+
+
+def measured_before(record: RunRecord) -> str:
+    """``NDCG@20 was 0.2143 before the final fit, without the held-out part``; empty where nothing was measured."""
+    before = record.before_final.get("final", {})
+    key = next((key for key in reversed(list(before)) if key.startswith("ndcg@")), None)
+    if key is None:
+        return ""
+    return f"{metric_name(key)} was {before[key]:.4f} before the final fit, without the held-out part"
 
 
 def ranking_of_cold_users(records: Iterable[RunRecord]) -> str:

@@ -13,7 +13,7 @@ from bayesneg.cli.finished.arguments import RunFolder
 from bayesneg.cli.output import check_file, say, show_json
 from bayesneg.cli.show import show_report
 from bayesneg.errors import InputError
-from bayesneg.evaluation.metric_names import metric_name
+from bayesneg.runs.reported import measured_before
 
 if TYPE_CHECKING:
     import polars as pl
@@ -65,11 +65,7 @@ def evaluate(
 
 def _nothing_left(run: Path, record: RunRecord) -> InputError:
     """A final model was measured before, if at all."""
-    before = record.before_final.get("final", {})
-    key = next((key for key in reversed(list(before)) if key.startswith("ndcg@")), None)
-    way_out = "evaluate a run with a test part"
-    if key is not None:
-        way_out = f"{metric_name(key)} was {before[key]:.4f} before the final fit, without the held-out part"
+    way_out = measured_before(record) or "evaluate a run with a test part"
     return InputError(f"{run} was trained on all data, so that there is nothing to evaluate it on; {way_out}")
 
 
