@@ -43,6 +43,12 @@ def commands(page: str) -> list[str]:
     return [*lines, *cells]
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_has_the_marks_of_a_merge(page):
+    marks = re.findall(r"^(?:<{7} .*|={7}|>{7} .*)$", (HOME / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert marks == []
+
+
 def arguments(command: str) -> list[str]:
     return shlex.split(command, comments=True)[1:]
 

@@ -34,7 +34,7 @@ OPTIONS = {
     "negative epochs": (["--epochs", "-2"], ["epochs", "at least 1", "-2"]),
     "epochs as text": (["--epochs", "many"], ["--epochs", "integer"]),
     "negative seed": (["--seed", "-1"], ["seed", "-1"]),
-    "evaluate every": (["--evaluate-every", "0"], ["evaluate_every", "at least 1"]),
+    "evaluate every": (["--evaluate-every", "0"], ["--evaluate-every", "at least 1"]),
     "select": (["--select", "worst"], ["--select must be best or last, got 'worst'"]),
     "best of nothing": (["--validation", "0"], ["--select best needs validation data"]),
     "test share": (["--test-share", "1.5"], ["share", "1.5"]),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import pytest
 
 import bayesneg as bn
+from bayesneg.cli.show import show_run
 
 
 def test_json_is_one_object_with_the_record_and_nothing_else_on_stdout(bayesneg, ratings):
@@ -101,6 +103,15 @@ def test_a_single_user_or_item_is_no_crash(bayesneg, place, rows, n_users, n_ite
     facts = bayesneg("train", "data.csv", "--epochs", 2, "--json").json["data"]
     assert (facts["n_users"], facts["n_items"]) == (n_users, n_items)
     assert bayesneg("train", "data.csv", "--epochs", 2).code == 0
+
+
+def test_data_of_a_few_rows_gets_a_sentence_with_the_way_out(bayesneg, place):
+    (place / "five.csv").write_text("user,item\nu1,a\nu1,b\nu2,a\nu2,c\nu1,c\n")
+    error = bayesneg("train", "five.csv").error
+    assert "raise validation (--validation), choose another rule, by (--split-by), train without one" in error
+    error = bayesneg("train", "five.csv", "--select", "last").error
+    assert "there are only 4; give more data, or a prior that is not learned" in error
+    assert bayesneg("train", "five.csv", "--select", "last", "--sampler", "bns", "--epochs", 1).code == 0
 
 
 def test_columns_without_names_are_given_by_position(bayesneg, place):
@@ -202,6 +213,75 @@ def test_final_trains_on_all_data(bayesneg, tmp_path):
     run = bn.load_run(out)
     assert len(run.split.test) == 0
     assert f"training on all {len(run.split.train):,} interactions for {len(run.record.epochs)} epochs" in done.err
+    error = bayesneg("evaluate", out).error
+    before = run.record.before_final["final"]["ndcg@20"]
+    assert f"NDCG@20 was {before:.4f} before the final fit, without the held-out part" in error
+    card = (run.export(tmp_path / "exported") / "README.md").read_text()
+    assert "**Measured before the final fit.**" in card
+    assert f"| NDCG@20 | {before:.4f} |" in card
+    assert "nothing was measured" not in card
+    assert "model-index" not in card  # the metrics are not of this model
+    again = bayesneg("train", out, "--select", "last", "--epochs", 1, "--out", tmp_path / "again")
+    assert "nothing is held out, so nothing was measured" in again.out
+
+
+def test_the_metrics_of_a_final_model_are_shown_as_measured_before(bayesneg, capsys):
+    split = bn.split(bn.synthetic(60, 80, seed=0), seed=0)
+    run = bn.fit(bn.MF(dim=4), split, bn.RNS(), epochs=2, progress=False)
+    final = bn.fit(bn.MF(dim=4), split.whole(), bn.RNS(), epochs=2, progress=False, measured_by=run)
+    show_run(final.record)
+    shown = capsys.readouterr().out
+    assert "metrics were measured before, at epoch 2" in shown
+    assert f"{run.record.final['ndcg@20']:.4f}" in shown
+
+
+@pytest.mark.parametrize("options", [("--patience", 5), ("--epochs", 40), ("--evaluate-users", 9)])
+def test_a_baseline_takes_no_options_of_epochs(bayesneg, ratings, finished, options):
+    error = bayesneg("train", ratings, "--model", "ease", *options).error
+    assert error == f"model ease is solved at once, without epochs; drop {options[0]}"
+    error = bayesneg("train", ratings, "--model", "ease", "--start", finished).error
+    assert error == "model ease is solved from all data at once; drop --start"
+    again = bayesneg("train", finished / "run.toml", "--model", "ease", "--out", "ease")  # as the file does without
+    assert again.code == 0, again.err
+    assert bayesneg("train", "ease/run.toml").code == 0
+
+
+def test_errors_of_arguments_name_the_options(bayesneg, ratings, finished):
+    for options, expected in (
+        (("--patience", 2, "--select", "last"), "--patience stops on validation data; give --select best, or drop"),
+        (("--patience", 0), "--patience must be a whole number of at least 1, got 0"),
+        (("--epochs", 0), "--epochs must be"),
+        (("--evaluate-every", 0), "--evaluate-every must be"),
+        (("--start", finished, "--model", "torch-mf"), "--start is a run of MF, and the model is TorchMF"),
+    ):
+        assert expected in bayesneg("train", ratings, *options).error
+    assert bayesneg("train", ratings, "--select", "last", "--epochs", 1, "--sampler", "rns", "--out", "last").code == 0
+    error = bayesneg("train", "last", "--epochs", 1).error
+    assert error == "--select best needs validation data, and last has none; give --select last"
+
+
+def test_cold_validation_users_are_noted_and_the_final_model_has_every_epoch(bayesneg, place):
+    rows = [(user, item, 1) for user in range(30) for item in range(user % 5, user % 5 + 8)]
+    rows += [(user, item, user) for user in range(30, 40) for item in range(6)]
+    (place / "late.csv").write_text("user,item,time\n" + "".join(f"{u},{i},{t}\n" for u, i, t in rows))
+    given = ("--split-by", "time", "--test-share", 0.1, "--validation", 0.1112, "--epochs", 4, "--patience", 1)
+    done = bayesneg("train", "late.csv", *given, "--final", "--out", "run", "--sampler", "rns")
+    assert "note: no validation user that is evaluated has a training interaction" in done.err
+    assert "interactions for 4 epochs" in done.err
+    assert len(bn.load_run("run").record.epochs) == 4
+
+
+def test_what_the_final_fit_warns_of_is_a_note(bayesneg, ratings, monkeypatch):
+    def warned(self, train, *, rng):
+        warnings.warn(f"seen {len(train)}", UserWarning, stacklevel=1)
+        return started(self, train, rng=rng)
+
+    started = bn.MF.start
+    monkeypatch.setattr(bn.MF, "start", warned)
+    done = bayesneg("train", ratings, "--sampler", "rns", "--epochs", 1, "--final", "--out", "run")
+    assert done.code == 0, done.err
+    assert "note: seen 360" in done.err
+    assert "UserWarning" not in done.err
 
 
 def test_training_goes_on_from_a_run_on_newer_data(bayesneg, ratings, finished, place):
@@ -212,7 +292,7 @@ def test_training_goes_on_from_a_run_on_newer_data(bayesneg, ratings, finished, 
     assert "30 known and 1 new users, 40 known and 1 new items" in done.err
     assert json.loads((place / "next" / "run.json").read_text())["record"]["spec"]["start"]["n_new_items"] == 1
     wrong = bayesneg("train", "newer.csv", "--start", finished, "--set", "dim=7", "--epochs", 2).error
-    assert "start has dim 64, and the model has dim 7; set dim=64 (--set dim=64)" in wrong
+    assert "--start has dim 64, and the model has dim 7; set dim=64 (--set dim=64)" in wrong
     assert "nowhere holds no run" in bayesneg("train", "newer.csv", "--start", "nowhere").error
 
 

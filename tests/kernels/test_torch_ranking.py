@@ -48,7 +48,7 @@ def test_fewer_than_k_are_left() -> None:
 def test_evaluation_asks_a_scorer_that_ranks_on_its_device() -> None:
     split = bn.split(bn.synthetic(80, 60, seed=0), seed=0)
     scorer = bn.fit(bn.MF(dim=8), split, bn.RNS(), epochs=2, progress=False).scorer
-    ranked = EmbeddingsRankedOnGPU(scorer.users, scorer.items, torch.device("cpu"), 500, fallback=scorer.fallback)
+    ranked = EmbeddingsRankedOnGPU(scorer.users, scorer.items, torch.device("cpu"), 500, cold=scorer.cold)
     asked = []
     top = ranked.top_items
     ranked.top_items = lambda users, seen, k: asked.append(len(users)) or top(users, seen, k)

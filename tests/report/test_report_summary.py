@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import math
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
@@ -217,12 +218,25 @@ def test_one_seed_names_no_fewest_and_says_why() -> None:
     assert "fewest" not in said
 
 
-def test_skipped_examples_and_test_only_items_are_told() -> None:
-    skipping = run("RNS", epochs=[{"epoch": 1, "skipped": 3}], data={**DATA, "n_test_only_items": 1})
+def test_skipped_examples_and_cold_users_and_items_are_told() -> None:
+    skipping = run(
+        "RNS", epochs=[{"epoch": 1, "skipped": 3}], data={**DATA, "n_test_only_items": 1, "n_test_only_users": 2}
+    )
     told = " ".join(notes([skipping]))
     assert "3 training examples" in told
-    assert "1 item occurs only in the test data" in told
+    assert "2 test users have no training interaction, and are ranked by popularity." in told
+    assert "1 test item has no training interaction, so nothing was learned about it." in told
+    started = [replace(skipping, spec={**skipping.spec, "start": {}})]
+    assert "by the vector that the start has learned, or by popularity" in " ".join(notes(started))
     assert notes(three_samplers()) == []
+
+
+def test_a_final_model_is_told_with_what_was_measured_before() -> None:
+    final = replace(run("BNS"), final={}, intervals={}, before_final={"final": {"ndcg@10": 0.3, "ndcg@20": 0.25}})
+    told = (
+        "BNS was trained on all data, so that nothing is left to measure it with; NDCG@20 was 0.2500 before the final"
+    )
+    assert told in " ".join(notes([final]))
 
 
 @pytest.mark.parametrize("module", [groups, metric_names, names, summary])

@@ -430,7 +430,7 @@ def test_calibration_never_shows_the_prior_the_truth(world):
         (lambda: bn.priors.Learned(beta=-1), "beta must be a number of at least 0"),
         (lambda: bn.priors.Learned(solver="sparse"), "solver must be one of auto, dense, low-rank"),
         (lambda: bn.priors.Learned(hidden=0), "hidden must be a number above 0"),
-        (lambda: bn.priors.Learned().fit(interactions([[0], [1]], 4)), "folds must be at most"),
+        (lambda: bn.priors.Learned().fit(interactions([[0], [1]], 4)), "its 5 folds .* only 2; give more data"),
         (lambda: bn.priors.Learned().probability(np.zeros(1), np.zeros(1)), "call prior.fit"),
         (lambda: bn.priors.Rate(hidden=-1), "hidden must be"),
         (lambda: bn.priors.SmoothedGroup("age").fit(interactions([[0]], 2)), "no user column 'age'"),

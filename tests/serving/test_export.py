@@ -314,7 +314,8 @@ def test_a_user_without_training_interactions_is_searched_exactly(run, tmp_path,
     """The vector of such a user says nothing, and a model may rank by something else."""
     train = run.split.train.select(run.split.train.users != 5)
     split = bn.Split(train=train, test=run.split.test, validation=run.split.validation)
-    loaded = bn.load_export(bn.Run(run.scorer, split, run.record).export(tmp_path / "model", index="usearch"))
+    without = bn.fit(bn.MF(dim=8), split, bn.RNS(), epochs=1, progress=False)
+    loaded = bn.load_export(without.export(tmp_path / "model", index="usearch"))
     monkeypatch.setattr(ItemIndex, "best", lambda *_: pytest.fail("searched by the index"))
     user = train.user_ids[5].item()
     assert loaded.recommend(user, k=3) == loaded.run.recommend(user, k=3)

@@ -385,3 +385,15 @@ def test_a_wrong_option_gets_a_sentence(bayesneg, saved, arguments, expected):
 def test_without_the_extra_the_way_to_it_is_named(bayesneg, saved, monkeypatch):
     monkeypatch.setattr(server, "find_spec", lambda name: None)
     assert "pip install 'bayesneg[serve]'" in bayesneg("serve", saved).error
+
+
+def test_an_item_without_a_training_interaction_is_not_guessed_at(client, data):
+    popular = data.train.popularity
+    cold, warm = data.train.item_ids[popular.argmin()], data.train.item_ids[popular.argmax()]
+    assert popular.min() == 0
+    answer = client.get("/similar", params={"item": cold})
+    assert (answer.status_code, "has no training interaction" in answer.json()["error"]) == (400, True)
+    answer = client.post("/fold-in", json={"items": [warm, cold]})
+    assert (answer.status_code, answer.json()["n_items"], answer.json()["untrained"]) == (200, 1, [cold])
+    answer = client.post("/fold-in", json={"items": [cold]})
+    assert (answer.status_code, "nothing to fold in" in answer.json()["error"]) == (400, True)

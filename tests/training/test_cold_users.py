@@ -83,7 +83,7 @@ def test_ranking_on_a_device_does_the_same(split):
     from bayesneg.models.torch.device import EmbeddingsRankedOnGPU
 
     scorer = trained("mf", split).scorer
-    ranked = EmbeddingsRankedOnGPU(scorer.users, scorer.items, torch.device("cpu"), 100, fallback=scorer.fallback)
+    ranked = EmbeddingsRankedOnGPU(scorer.users, scorer.items, torch.device("cpu"), 100, cold=scorer.cold)
     expected, found = (bn.evaluate(one, split, k=5, metrics="ndcg").values["ndcg@5"] for one in (scorer, ranked))
     np.testing.assert_array_equal(found, expected)
 
@@ -93,4 +93,4 @@ def test_without_cold_users_nothing_is_stored():
     data = bn.Interactions.from_numbers(users, np.arange(40) % 13, user_ids=np.arange(10), item_ids=np.arange(13))
     warm = bn.split(data, test=0.25, seed=0)
     assert warm.train.counts.min() > 0
-    assert bn.fit(bn.MF(dim=8), warm, bn.RNS(), epochs=1, progress=False).scorer.fallback is None
+    assert bn.fit(bn.MF(dim=8), warm, bn.RNS(), epochs=1, progress=False).scorer.cold is None

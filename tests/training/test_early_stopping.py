@@ -61,6 +61,67 @@ def test_patience_needs_validation_data(split):
         fitted(split, epochs=2, patience=0)
 
 
+@pytest.fixture(scope="module")
+def newcomers(split) -> bn.Split:
+    """The validation part is of users without a training interaction."""
+    data = split.known
+    late, last = data.users >= 100, data.users >= 90
+    return bn.Split(data.select(~last), data.select(late), data.select(last & ~late))
+
+
+def test_where_validation_users_are_cold_every_epoch_is_trained_and_the_last_reported(newcomers, tmp_path):
+    with pytest.warns(UserWarning, match=r"no validation user .* all 5 epochs are trained and the last is reported"):
+        run = fitted(newcomers, epochs=5, patience=2, evaluate_users=4, out=tmp_path / "run")
+    assert (len(run.record.epochs), run.record.reported_epoch, run.record.select) == (5, 5, "last")
+    assert len({line["validation_ndcg@20"] for line in run.record.epochs}) == 1
+    with pytest.warns(UserWarning, match="no validation user"):
+        resumed = fitted(newcomers, epochs=6, patience=2, evaluate_users=4, out=tmp_path / "run", resume=True)
+    assert len(resumed.record.epochs) == 6
+
+
+def test_one_validation_user_with_a_history_chooses_the_epoch(newcomers):
+    users = newcomers.validation.users
+    first = np.flatnonzero(users == 95)[0]
+    moved = newcomers.validation.select(np.arange(len(users)) == first)
+    train = newcomers.train.union(moved)
+    rest = newcomers.validation.select(np.arange(len(users)) != first)
+    run = fitted(bn.Split(train, newcomers.test, rest), epochs=40, patience=3)
+    assert (len(run.record.epochs), run.record.select) == (run.record.reported_epoch + 3, "best")
+
+
+def test_known_validation_users_choose_the_epoch_of_a_run_with_a_start(newcomers):
+    whole = fitted(newcomers.whole(), epochs=2)
+    run = fitted(newcomers, epochs=30, patience=2, start=whole)
+    assert run.record.select == "best"
+    assert len({line["validation_ndcg@20"] for line in run.record.epochs}) > 1
+
+
+def test_a_baseline_has_no_epochs_to_stop(split):
+    with pytest.raises(InputError, match="EASE is solved at once and has no epochs to stop; call fit without patience"):
+        bn.fit(bn.baselines.EASE(), split, patience=3, progress=False)
+
+
+def test_a_final_model_keeps_what_was_measured_before(split, tmp_path):
+    run = fitted(split, epochs=3)
+    final = fitted(split.whole(), epochs=run.record.reported_epoch, measured_by=run, out=tmp_path / "final")
+    for record in (final.record, bn.load_run(tmp_path / "final").record):
+        assert record.final == {}
+        before = record.before_final
+        assert before["final"] == run.record.final
+        assert before["reported_epoch"] == run.record.reported_epoch
+        line = run.record.epochs[run.record.reported_epoch - 1]
+        assert before["validation"] == {"ndcg@20": line["validation_ndcg@20"]}
+        assert f"{run.record.final['ndcg@20']:.4f}" in record._repr_html_()
+    assert run.record.before_final == {}
+    for data, measured, sentence in (
+        (split, run, "measured_by is for a final model, .* this split has a test part"),
+        (split.whole(), final, "measured_by must be a run with a test part"),
+        (split.whole(), "runs/bns", "measured_by must be a run, .* got str"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            fitted(data, epochs=1, measured_by=measured)
+
+
 def test_a_sample_of_users_is_evaluated_between_epochs(split):
     run = fitted(split, epochs=2, evaluate_users=20)
     line = run.record.epochs[-1]

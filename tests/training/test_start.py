@@ -188,3 +188,29 @@ def test_held_out_interactions_that_the_start_was_trained_on_are_counted():
     assert (facts["n_held_out"], facts["n_held_out_seen"]) == (len(second.test), seen)
     same = bn.fit(model, first, bn.RNS(), epochs=1, start=start, progress=False)
     assert same.record.spec["start"]["n_held_out_seen"] == 0
+
+
+def test_known_users_and_items_without_new_interactions_keep_what_was_learned(old, tmp_path):
+    """User u3 and item i7 are in the newer data, and only their held-out interactions; u99 is new and has no others."""
+    rows = [(user, item) for user, item in zip(old.train.users, old.train.indices, strict=True)]
+    users, items = (old.train.user_ids[[u for u, _ in rows]], old.train.item_ids[[i for _, i in rows]])
+    kept = (users != "u3") & (items != "i7")
+    pairs = list(zip(users[kept].tolist(), items[kept].tolist(), strict=True))
+    later = [*pairs, ("u3", "i1"), ("u3", "i2"), ("u99", "i1"), ("u5", "i7")]
+    data = bn.Interactions.from_pairs(*zip(*later, strict=True))
+    held = np.isin(data.user_ids[data.users], ["u3", "u99"]) | (data.item_ids[data.indices] == "i7")
+    newer = bn.Split(train=data.select(~held), test=data.select(held))
+    model = bn.MF(dim=4, learning_rate=0.05)
+    first = bn.fit(model, old, bn.RNS(), epochs=20, evaluate_every=20, progress=False)
+    second = bn.fit(model, newer, bn.RNS(), epochs=1, start=first, progress=False, out=tmp_path / "run")
+    third = bn.fit(model, newer, bn.RNS(), epochs=1, start=second, progress=False)
+    numbers = [newer.train.user_number(user) for user in ("u3", "u99")]
+    for run in (second, bn.load_run(tmp_path / "run"), third):
+        own, cold = run.scorer.score_all(np.array(numbers))
+        vector = run.scorer.users[numbers[0]]
+        np.testing.assert_array_equal(vector, first.scorer.users[old.train.user_number("u3")])
+        np.testing.assert_allclose(own, run.scorer.items @ vector, rtol=1e-5)
+        np.testing.assert_array_equal(cold, newer.train.popularity)
+        assert len(run.similar("i7")) == 10
+    loaded = bn.load_export(second.export(tmp_path / "export"))
+    assert loaded.recommend("u3") == second.recommend("u3")

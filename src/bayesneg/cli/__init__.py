@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from bayesneg import __version__
-from bayesneg.cli import audit, data, priors, reproduce, train, tune
+from bayesneg.cli import audit, compare, data, priors, reproduce, train, tune
 from bayesneg.cli.finished import evaluate, export, recommend, report, serve, similar
 from bayesneg.cli.output import say
 from bayesneg.cli.training.listings import BriefHelp
@@ -51,7 +51,7 @@ def _options(
 
 
 app.command(cls=TrainCommand)(train.train)
-app.command(cls=BriefHelp)(train.compare)
+app.command(cls=BriefHelp)(compare.compare)
 app.command(cls=BriefHelp)(tune.tune)
 app.command(cls=BriefHelp)(audit.audit)
 app.command()(evaluate.evaluate)

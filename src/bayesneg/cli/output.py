@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,18 @@ def warnings_as_notes() -> Iterator[None]:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_, **__: say(f"note: {message}")
         yield
+
+
+@contextmanager
+def named_as_options(*arguments: str) -> Iterator[None]:
+    """An error that begins with the name of one of these arguments begins with that of its option."""
+    try:
+        yield
+    except InputError as error:
+        said = re.sub(rf"^(?:{'|'.join(arguments)})\b", lambda name: f"--{name[0].replace('_', '-')}", str(error))
+        if said == str(error):
+            raise
+        raise InputError(said) from error
 
 
 def show(text: str) -> None:

@@ -14,6 +14,7 @@ from bayesneg.report.finding import finding
 from bayesneg.report.names import UNIFORM, decimals, number, percent
 from bayesneg.report.summary import final_keys, summarise
 from bayesneg.runs.record import RunRecord, is_number
+from bayesneg.runs.reported import ranking_of_cold_users
 
 SHOWN = ("ndcg", "recall")  # what fits a narrow terminal; the report has every metric
 QUALITY = {  # key → the key of what uniform sampling is expected to have
@@ -28,8 +29,8 @@ ODD = {  # key of a record's data facts → singular, plural
     "n_duplicates": ("repeated pair was collapsed", "repeated pairs were collapsed"),
     "n_below_min_rating": ("row below --min-rating was dropped", "rows below --min-rating were dropped"),
     "n_test_only_users": (
-        "user has no training interaction and is ranked by popularity",
-        "users have no training interaction and are ranked by popularity",
+        "user has no training interaction and is {ranked}",
+        "users have no training interaction and are {ranked}",
     ),
     "n_test_only_items": ("item occurs only in test", "items occur only in test"),
     "n_users_without_negatives": (
@@ -78,7 +79,7 @@ def show_comparison(records: Sequence[RunRecord]) -> None:
     if rates:
         bound = "by the ground truth" if all(row.truth_known for row in rows) else "by held-out labels, a lower bound"
         show(f"false negatives: their share of the last epoch's picks, {bound}")
-    _say_odd(records[0].data)
+    _say_odd(records[0].data, records)
     show(finding(records, main))
 
 
@@ -109,15 +110,23 @@ def show_run(record: RunRecord) -> None:
     if record.final:
         _show_metrics(title, record.final, record.intervals)
     else:
-        show(f"{title}: trained on all data; nothing is held out, so nothing was measured")
+        show(f"{title}: trained on all data; nothing is held out, so {_measured_before(record)}")
+        if record.before_final:
+            _show_metrics("without the held-out part", record.before_final["final"], record.before_final["intervals"])
     show_quality([record])
-    _say_odd(record.data)
+    _say_odd(record.data, [record])
 
 
-def show_report(report: EvaluationReport) -> None:
+def _measured_before(record: RunRecord) -> str:
+    if not record.before_final:
+        return "nothing was measured"
+    return f"metrics were measured before, at epoch {record.before_final['reported_epoch']}"
+
+
+def show_report(report: EvaluationReport, record: RunRecord) -> None:
     intervals = {key: report.interval(key) for key in report.values}
     _show_metrics(f"{report.part}: {counted(report.n_users, 'user', 'users')}", report.mean, intervals)
-    _say_odd({"n_test_only_users": report.n_users_without_training})
+    _say_odd({"n_test_only_users": report.n_users_without_training}, [record])
 
 
 def _show_metrics(title: str, means: Mapping[str, float | None], intervals: Mapping[str, Any]) -> None:
@@ -141,10 +150,10 @@ def _estimate(mean: float | None, low: float | None, high: float | None) -> Esti
     return Estimate(value, low, high, "users")
 
 
-def _say_odd(facts: Mapping[str, Any]) -> None:
+def _say_odd(facts: Mapping[str, Any], records: Sequence[RunRecord]) -> None:
     for key, (one, many) in ODD.items():
         if count := facts.get(key, 0):
-            say(counted(count, one, many))
+            say(counted(count, one, many).format(ranked=ranking_of_cold_users(records)))
 
 
 def mean_text(value: Estimate, *, best: bool = False) -> str:

@@ -1,28 +1,26 @@
-"""``bayesneg train`` and ``bayesneg compare``."""
+"""``bayesneg train``."""
 
 from __future__ import annotations
 
-import sys
-from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
-from bayesneg.cli.interrupt import interruptible, resumable
-from bayesneg.cli.output import counted, say, show_json, warnings_as_notes
+from bayesneg.cli.output import counted, say, show_json
 from bayesneg.cli.output import show as show_text
-from bayesneg.cli.show import show_comparison, show_quality, show_run
+from bayesneg.cli.show import show_run
 from bayesneg.cli.training import completions, judging
+from bayesneg.cli.training.fits import fitted
 from bayesneg.cli.training.listings import HelpAll
+from bayesneg.cli.training.plans import planned
 from bayesneg.cli.training.run_data import TrainReading, split_for
 from bayesneg.errors import InputError
 
 if TYPE_CHECKING:
-    from bayesneg.data.splits import Split
-    from bayesneg.interfaces import NegativeSampler
+    from bayesneg.runs.record import RunRecord
 
 
 @command
@@ -112,114 +110,72 @@ def train(
       bayesneg train clicks.csv --start runs/last-week --epochs 10 --out runs/this-week
       bayesneg train runs/bns/run.toml --epochs 200 --out runs/longer
     """
-    from bayesneg.config.loss_specs import as_loss
-    from bayesneg.config.recommended import recommended
-    from bayesneg.config.registry import BASELINES
-    from bayesneg.config.specs import SamplerSpec, build_model, labelled, sort_settings, with_device
     from bayesneg.experiments.contenders import named_baselines
-    from bayesneg.experiments.yardsticks import beside, verdict
-    from bayesneg.progress import epoch_bar
-    from bayesneg.runs.folder import check_free
-    from bayesneg.runs.record import describe
+    from bayesneg.experiments.yardsticks import beside
     from bayesneg.runs.run import load_run
     from bayesneg.runs.tracked import check_trackers
     from bayesneg.tracking.by_name import tracker_from
-    from bayesneg.training import fit
 
-    if resume and out is None:
-        raise InputError("--resume needs --out, the folder of the run to resume")
-    if final and out is None:
-        raise InputError("--final needs --out, the folder of the model that is trained on all data")
-    if final and out is not None and not resume:
-        check_free(out)  # before the first training
+    _check_out(out, resume=resume, final=final)
     yardsticks = "" if baselines == "none" else baselines
     named_baselines(yardsticks or ())
-    is_baseline = model in BASELINES
-    if is_baseline and sampler is not None:
-        raise InputError(f"model {model} samples no negatives; drop --sampler")
-    if is_baseline and loss is not None:
-        raise InputError(f"model {model} learns from no negatives; drop --loss")
-    chosen = None if is_baseline else as_loss(loss)
     selection = splitting.selection
     earlier = None if start is None else load_run(start)
-    is_recommended = model == "mf" and not (sampler or loss or settings)
-    if is_recommended and earlier is not None:  # it goes on as it began
-        is_recommended = earlier.record.spec["model"] == describe(recommended()[0])
-    parsed = [] if is_baseline else [SamplerSpec.parse(sampler or "bns")]
-    for_model, specs = sort_settings(settings or (), model, parsed)
-    built = build_model(model, with_device(for_model, model, device))
-    if is_recommended:
-        built, spec = recommended()
-        specs = [spec]
-        epochs = 200 if epochs is None else epochs
-        evaluate_users = 1000 if evaluate_users is None else evaluate_users
-        patience = 10 if patience is None and selection == "best" else patience
-    label = label or (specs[0].label if specs else labelled(model.upper(), for_model))
+    plan = planned(
+        model,
+        sampler=sampler,
+        loss=loss,
+        settings=settings or (),
+        device=device,
+        label=label,
+        epochs=epochs,
+        evaluate_users=evaluate_users,
+        patience=patience,
+        selection=selection,
+        earlier=earlier,
+    )
     trackers = [tracker_from(text) for text in track or ()]
     check_trackers(trackers)  # before any data is read
     split = split_for(reading, splitting, fingerprint)
+    if selection == "best" and split.validation is None:
+        raise InputError(f"--select best needs validation data, and {reading.data} has none; give --select last")
     if final and len(split.test) == 0:
         raise InputError("--final first evaluates on a test part, and this data has none; train it without --final")
-    n_epochs = 1 if is_baseline else 100 if epochs is None else epochs
-    given: dict[str, Any] = {"loss": chosen, "seed": seed, "label": label}
-
-    def negatives(data: Split) -> NegativeSampler | None:
-        return specs[0].build(data) if specs else None
-
-    # what a custom sampler prints must not mix with --json
-    with ExitStack() as stack:
-        stack.enter_context(redirect_stdout(sys.stderr))
-        stack.enter_context(warnings_as_notes())
-        stopping = stack.enter_context(resumable(None if final else out))
-        show = stack.enter_context(epoch_bar(not quiet, label, n_epochs))
-        run = fit(
-            built,
-            split,
-            negatives(split),
-            epochs=n_epochs,
-            select=selection,
-            evaluate_every=evaluate_every,
-            evaluate_users=evaluate_users,
-            patience=None if is_baseline else patience,
-            out=None if final else out,
-            resume=resume and not final,
-            progress=stopping(show),
-            start=earlier,
-            **given,
-            observer=trackers,
-        )
+    run = fitted(
+        plan,
+        split,
+        epochs=plan.epochs,
+        out=None if final else out,
+        resume=resume and not final,
+        quiet=quiet,
+        seed=seed,
+        select=selection,
+        evaluate_every=evaluate_every,
+        evaluate_users=plan.evaluate_users,
+        patience=plan.patience,
+        start=earlier,
+        observer=trackers,
+    )
     if start is not None:
-        facts = run.record.spec["start"]
-        parts = (
-            f"{facts[f'n_known_{what}']:,} known and {facts[f'n_new_{what}']:,} new {what}"
-            for what in ("users", "items")
-        )
-        say(f"started from {start}: {', '.join(parts)}")
+        say(f"started from {start}: {_known_and_new(run.record)}")
     others = beside(run, yardsticks)
-    said = verdict(run.record, others)
-    if start is not None and (seen := run.record.spec["start"]["n_held_out_seen"]):
-        said = (
-            f"No verdict: {seen:,} of {run.record.spec['start']['n_held_out']:,} held-out interactions were training "
-            f"data of {start}, so the metrics are too high; split by time (--split-by time), or give --test FILE with "
-            "newer interactions."
-        )
+    said = _verdict(run.record, others, start)
     if final:
         everything, n_epochs = split.whole(), run.record.reported_epoch
         say(f"training on all {len(everything.train):,} interactions for {counted(n_epochs, 'epoch', 'epochs')}")
-        with redirect_stdout(sys.stderr), resumable(out) as stopping, epoch_bar(not quiet, label, n_epochs) as show:
-            fit(
-                built,
-                everything,
-                negatives(everything),
-                epochs=n_epochs,
-                select="last",
-                evaluate_every=n_epochs,
-                out=out,
-                resume=resume,
-                progress=stopping(show),
-                start=earlier,
-                **given,
-            )
+        fitted(
+            plan,
+            everything,
+            epochs=n_epochs,
+            out=out,
+            resume=resume,
+            quiet=quiet,
+            seed=seed,
+            select="last",
+            evaluate_every=n_epochs,
+            start=earlier,
+            measured_by=run,
+        )
     if json:
         found = {"baselines": {one.label: dict(one.final) for one in others}, "verdict": said, "trained_on_all": final}
         show_json({**run.record.to_dict(), **found, "out": None if out is None else str(out)})
@@ -235,49 +191,33 @@ def train(
         say(f"recorded in {out}; next: bayesneg report {out}")
 
 
-@command
-def compare(
-    *,
-    comparing: opt.Comparing,
-    splitting: opt.Selecting,
-    reading: opt.Reading,
-    json: opt.Json = False,
-    quiet: opt.Quiet = False,
-    help_all: HelpAll = False,
-) -> None:
-    """Compare samplers and losses over several seeds: a table with confidence intervals, and an HTML report.
+def _check_out(out: Path | None, *, resume: bool, final: bool) -> None:
+    """Before anything is trained."""
+    from bayesneg.runs.folder import check_free
 
-    \b
-    Examples:
-      bayesneg compare synthetic --samplers rns,dns,bns --seeds 3 --epochs 40
-      bayesneg compare ml-100k --samplers rns,bns,my.py:Mine --set dim=64
-      bayesneg compare ml-100k --samplers bns --losses bpr,logistic
-      bayesneg compare clicks.csv --samplers dns,dns:candidates=5 --out runs
-      bayesneg compare ml-100k --samplers rns,bns --baselines popularity,ease:l2=500
-    """
-    from bayesneg.experiments.compare import compare as run_all
-    from bayesneg.report.comparison import write_report
+    if resume and out is None:
+        raise InputError("--resume needs --out, the folder of the run to resume")
+    if final and out is None:
+        raise InputError("--final needs --out, the folder of the model that is trained on all data")
+    if final and out is not None and not resume:
+        check_free(out)
 
-    page = comparing.page
-    model, specs = comparing.prepared()
-    selection = splitting.selection
-    split = splitting.split(reading)
-    with redirect_stdout(sys.stderr), interruptible(comparing.out):
-        records = run_all(
-            model,
-            split,
-            {spec.label: spec.build for spec in specs},
-            baselines=comparing.baselines or (),
-            select=selection,
-            progress=not quiet,
-            **comparing.how,
-        )
-    written = write_report(records, page)
-    if json:
-        runs = [record.to_dict() for record in records]
-        out = None if comparing.out is None else str(comparing.out)
-        show_json({"report": str(written), "out": out, "runs": runs})
-        return
-    show_comparison(records)
-    show_quality(records)
-    say(f"report: {written.resolve()}")
+
+def _known_and_new(record: RunRecord) -> str:
+    facts = record.spec["start"]
+    return ", ".join(
+        f"{facts[f'n_known_{what}']:,} known and {facts[f'n_new_{what}']:,} new {what}" for what in ("users", "items")
+    )
+
+
+def _verdict(record: RunRecord, others: list[RunRecord], start: Path | None) -> str:
+    """What is said of the result; none is given on data that the start was trained on."""
+    from bayesneg.experiments.yardsticks import verdict
+
+    if start is None or not (seen := record.spec["start"]["n_held_out_seen"]):
+        return verdict(record, others)
+    return (
+        f"No verdict: {seen:,} of {record.spec['start']['n_held_out']:,} held-out interactions were training data of "
+        f"{start}, so the metrics are too high; split by time (--split-by time), or give --test FILE with newer "
+        "interactions."
+    )

@@ -112,6 +112,12 @@ def _option(file: TomlFile, key: str, value: Any, kind: Any) -> Any:
     fits = isinstance(value, int | float if wanted is float else wanted)
     if not fits or (isinstance(value, bool) and wanted is not bool):
         raise file.error(f"{key} must be {KINDS[wanted]}, got {kind_of(value)}", key)
+    if kind is Path and str(value).startswith(OBJECT):
+        raise file.error(
+            f'the {key} of this run was a run in memory, which no folder holds; save it with run.save("folder"), and '
+            f'write {key} = "folder", or --{key} folder on the command line',
+            key,
+        )
     if kind is Path or (key == "data" and value not in BUILT_IN):
         absolute = (file.path.parent / Path(value).expanduser()).resolve()
         return absolute if kind is Path else str(absolute)

@@ -63,6 +63,11 @@ def numbers_of(
     return np.fromiter(found, dtype=np.int64, count=len(found)), list(missing)
 
 
+def plain(value: Any) -> Any:
+    """A NumPy number as Python's."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def nearest(raw: Any, known: Collection[Any], count: int = 3) -> list[Any]:
     """The known identifiers nearest to an unknown one: in value among integers, in spelling among texts.
 

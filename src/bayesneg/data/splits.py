@@ -227,9 +227,11 @@ def _parts(data: Interactions, held: np.ndarray, argument: str, amount: float) -
     if not 0 < len(held) < len(data):
         empty = argument if len(held) == 0 else "training"
         way_out = "raise" if len(held) == 0 else "lower"
+        option = {"test": "--test-share", "validation": "--validation"}[argument]
+        without = ", train without one (--select last)" if argument == "validation" else ""
         raise InputError(
-            f"{argument}={amount} leaves no {empty} interactions out of {len(data):,}; "
-            f"{way_out} {argument}, choose another rule (by), or give more data"
+            f"{argument}={amount} leaves no {empty} interactions out of {len(data):,}; {way_out} {argument} "
+            f"({option}), choose another rule, by (--split-by){without}, or give more data"
         )
     mask = np.zeros(len(data), dtype=bool)
     mask[held] = True

@@ -98,12 +98,9 @@ def evaluate(
     wanted = _validate_metrics(metrics)
     cutoffs = () if wanted == ("auc",) else _validate_cutoffs(k, labels.n_items)
     _check_sizes(scorer, labels)
-    users = np.flatnonzero(labels.counts)
+    users = evaluated_users(labels, sample)
     if len(users) == 0:
         raise InputError(f"the {part} part is empty, as after train --final; there is nothing to evaluate on")
-    if sample is not None:
-        whole("sample", sample)
-        users = np.sort(stream(0, "evaluated users").permutation(users)[:sample])
     listed = [metric for metric in wanted if metric in LISTED]
     values = {key: np.empty(len(users)) for key in _keys(wanted, cutoffs) if not key.startswith("coverage")}
     reached = np.zeros((len(cutoffs), labels.n_items + 1), dtype=bool)  # beyond the shorter list; the last is for −1
@@ -128,6 +125,15 @@ def evaluate(
         user_ids=labels.user_ids[users],
         n_users_without_training=int((split.train.counts[users] == 0).sum()),
     )
+
+
+def evaluated_users(labels: Interactions, sample: int | None) -> np.ndarray:
+    """The users with an item in ``labels``; of more than ``sample`` some, drawn at random and always the same."""
+    users = np.flatnonzero(labels.counts)
+    if sample is None:
+        return users
+    whole("sample", sample)
+    return np.sort(stream(0, "evaluated users").permutation(users)[:sample])
 
 
 def users_at_a_time(n_items: int) -> int:

@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from bayesneg.errors import InputError
+from bayesneg.interfaces import InnerProducts
 
 
 @runtime_checkable
@@ -21,29 +22,6 @@ class CatalogueScorer(Protocol):
     def n_items(self) -> int: ...
 
     def score_all(self, users: np.ndarray) -> np.ndarray: ...
-
-
-class InnerProducts:
-    """x_ui = w_u · h_i, for ranking alone.
-
-    Args:
-        users: Vectors of the users (n_users, d).
-        items: Vectors of the items (n_items, d).
-    """
-
-    def __init__(self, users: np.ndarray, items: np.ndarray) -> None:
-        self.users, self.items = users, items
-
-    @property
-    def n_users(self) -> int:
-        return len(self.users)
-
-    @property
-    def n_items(self) -> int:
-        return len(self.items)
-
-    def score_all(self, users: np.ndarray) -> np.ndarray:
-        return self.users[users] @ self.items.T
 
 
 def as_scorer(given: CatalogueScorer | Sequence[Any]) -> CatalogueScorer:

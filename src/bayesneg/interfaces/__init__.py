@@ -17,6 +17,7 @@ A custom sampler subclasses :class:`NegativeSampler`::
 
 from __future__ import annotations
 
+from bayesneg.interfaces.inner_products import InnerProducts
 from bayesneg.interfaces.layers import LayeredModule, LayeredScorer, n_layers_of
 from bayesneg.interfaces.learning import (
     NO_LABELS,
@@ -45,6 +46,7 @@ __all__ = [
     "CandidateDraw",
     "Embeddings",
     "FollowsTraining",
+    "InnerProducts",
     "LayeredModule",
     "LayeredScorer",
     "Learner",

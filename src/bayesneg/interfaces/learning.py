@@ -185,11 +185,12 @@ class StartsFromEmbeddings(Protocol):
         """
         ...
 
-    def start_from(self, embeddings: Embeddings) -> None:
+    def start_from(self, embeddings: Embeddings, known: tuple[np.ndarray, np.ndarray]) -> None:
         """Replace the embeddings that training moves.
 
         Args:
             embeddings: Of the shapes that :meth:`trained_embeddings` returns.
+            known: True (n_users,) and (n_items,) for those whom the earlier run has learned about.
         """
         ...
 

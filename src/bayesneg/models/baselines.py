@@ -16,7 +16,7 @@ from bayesneg.linear.graph_filter import graph_filter
 from bayesneg.linear.neighbours import item_neighbours
 from bayesneg.linear.random_walks import random_walks
 from bayesneg.models.baseline import Baseline
-from bayesneg.models.scorers import EmbeddingScorer, LinearScorer, popular_for_cold
+from bayesneg.models.scorers import EmbeddingScorer, LinearScorer, cold_in
 
 __all__ = ["ALS", "EASE", "GFCF", "Baseline", "ItemKNN", "MostPopular", "RP3Beta"]
 
@@ -179,4 +179,4 @@ class ALS(Baseline):
             iterations=self.iterations,
             seed=int(rng.integers(2**31)),
         )
-        return EmbeddingScorer(model.user_vectors, model.item_vectors, fallback=popular_for_cold(train))
+        return EmbeddingScorer(model.user_vectors, model.item_vectors, cold=cold_in(train))

@@ -29,7 +29,7 @@ from bayesneg.kernels.reference.losses import PairwiseLogistic
 from bayesneg.kernels.reference.ranks import kth_highest
 from bayesneg.models.baselines import ALS
 from bayesneg.models.mf_several import SeveralSteps, check_one_by_one, parts_of
-from bayesneg.models.scorers import EmbeddingScorer, popular_for_cold, unit_rows
+from bayesneg.models.scorers import EmbeddingScorer, cold_in, unit_rows
 from bayesneg.models.thresholds import thresholds_of
 from bayesneg.models.validate import single, validate_negatives
 
@@ -156,6 +156,7 @@ class MFLearner(EmbeddingScorer):
     def __init__(self, settings: MF, train: Interactions, users: np.ndarray, items: np.ndarray) -> None:
         self.settings, self.train, self.vectors = settings, train, Embeddings(users, items)
         self.thresholds: np.ndarray | None = None  # (n_users,), for losses that ask for them
+        self.known: tuple[np.ndarray, np.ndarray] | None = None  # users and items that an earlier run has learned
         super().__init__(*(self.vectors if settings.similarity == "inner" else self._directions()))
 
     def state_dict(self) -> dict[str, np.ndarray]:
@@ -170,7 +171,8 @@ class MFLearner(EmbeddingScorer):
     def trained_embeddings(self) -> Embeddings:
         return self.vectors
 
-    def start_from(self, embeddings: Embeddings) -> None:
+    def start_from(self, embeddings: Embeddings, known: tuple[np.ndarray, np.ndarray]) -> None:
+        self.known = known
         self.vectors.users[:], self.vectors.items[:] = embeddings
         self._renormalise()
 
@@ -181,7 +183,7 @@ class MFLearner(EmbeddingScorer):
         own = self.settings
         by = own.similarity if own.ranking == "same" else own.ranking
         users, items = self._directions() if by == "cosine" else (part.copy() for part in self.vectors)
-        return EmbeddingScorer(users, items, fallback=popular_for_cold(self.train))
+        return EmbeddingScorer(users, items, cold=cold_in(self.train, self.known))
 
     def _directions(self) -> Embeddings:
         """Embeddings whose inner product is the cosine, in an ensemble the mean of the models' cosines."""

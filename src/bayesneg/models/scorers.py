@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.interfaces import Embeddings
+from bayesneg.interfaces import Embeddings, InnerProducts
 from bayesneg.kernels.reference.formulas import SHORTEST_UNIT
 from bayesneg.linear.item_models import ItemModel
 
@@ -24,58 +24,54 @@ def unit_rows(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.maximum(norms, vectors.dtype.type(SHORTEST_UNIT))
 
 
-class Fallback(NamedTuple):
-    """The scores of users about whom nothing could be learned."""
+class Cold(NamedTuple):
+    """Users and items about whom nothing was learned."""
 
-    is_cold: np.ndarray  # (n_users,) bool, without a training interaction
-    scores: np.ndarray  # (n_items,) float32, the same for all of them: popularity
+    users: np.ndarray  # (n_users,) bool
+    items: np.ndarray  # (n_items,) bool
+    popularity: np.ndarray  # (n_items,) float32, the scores of every cold user
 
     def put(self, scores: np.ndarray, users: np.ndarray, items: np.ndarray | slice = slice(None)) -> np.ndarray:
         """The scores (B, m) of ``users`` (B,), in the rows of cold users those of the ``items``, all unless given."""
-        cold = self.is_cold[users]
+        cold = self.users[users]
         if cold.any():
-            scores[cold] = self.scores[items[cold] if isinstance(items, np.ndarray) else items]
+            scores[cold] = self.popularity[items[cold] if isinstance(items, np.ndarray) else items]
         return scores
 
 
-def popular_for_cold(train: Interactions) -> Fallback | None:
-    """Popularity for users without a training interaction; None where every user has one."""
-    is_cold = train.counts == 0
-    return Fallback(is_cold, train.popularity.astype(np.float32)) if is_cold.any() else None
+def cold_in(train: Interactions, known: tuple[np.ndarray, np.ndarray] | None = None) -> Cold | None:
+    """Users and items without a training interaction; None where each has one.
+
+    Args:
+        train: The training interactions.
+        known: True (n_users,) and (n_items,) for those whom an earlier run has learned about.
+    """
+    users, items = train.counts == 0, train.popularity == 0
+    if known is not None:
+        users, items = users & ~known[0], items & ~known[1]
+    return Cold(users, items, train.popularity.astype(np.float32)) if users.any() or items.any() else None
 
 
-class EmbeddingScorer:
-    """x_ui = w_u · h_i.
+class EmbeddingScorer(InnerProducts):
+    """x_ui = w_u · h_i; popularity for cold users.
 
     Args:
         users: The users' embeddings (n_users, d) float32, which a learner may change in place.
         items: The items' embeddings (n_items, d) float32.
-        fallback: Scores of cold users in place of those of their embeddings.
+        cold: Users and items whose embeddings say nothing; None where there are none.
     """
 
-    def __init__(self, users: np.ndarray, items: np.ndarray, *, fallback: Fallback | None = None) -> None:
-        self.users, self.items, self.fallback = users, items, fallback
-
-    @property
-    def n_users(self) -> int:
-        return len(self.users)
-
-    @property
-    def n_items(self) -> int:
-        return len(self.items)
+    def __init__(self, users: np.ndarray, items: np.ndarray, *, cold: Cold | None = None) -> None:
+        super().__init__(users, items)
+        self.cold = cold
 
     def score(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        with np.errstate(over="ignore", invalid="ignore"):  # a diverging run raises a separate error
-            found = np.einsum("bd,bmd->bm", self.users[users], self.items[items])
-        return found if self.fallback is None else self.fallback.put(found, users, items)
+        found = super().score(users, items)
+        return found if self.cold is None else self.cold.put(found, users, items)
 
     def score_all(self, users: np.ndarray) -> np.ndarray:
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = self.users[users] @ self.items.T
-        return found if self.fallback is None else self.fallback.put(found, users)
-
-    def embeddings(self) -> Embeddings:
-        return Embeddings(self.users, self.items)
+        found = super().score_all(users)
+        return found if self.cold is None else self.cold.put(found, users)
 
 
 class LinearScorer:
@@ -87,7 +83,7 @@ class LinearScorer:
     """
 
     def __init__(self, model: ItemModel, train: Interactions) -> None:
-        self.model, self.train, self.fallback = model, train, popular_for_cold(train)
+        self.model, self.train, self.cold = model, train, cold_in(train)
 
     @property
     def n_users(self) -> int:
@@ -100,11 +96,11 @@ class LinearScorer:
     def score(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         pairs = np.broadcast_to(users[:, None], items.shape)
         found = self.model.pairs(self.train, pairs.ravel(), items.ravel()).reshape(items.shape)
-        return found if self.fallback is None else self.fallback.put(found, users, items)
+        return found if self.cold is None else self.cold.put(found, users, items)
 
     def score_all(self, users: np.ndarray) -> np.ndarray:
         found = self.model.rows(self.train, users)
-        return found if self.fallback is None else self.fallback.put(found, users)
+        return found if self.cold is None else self.cold.put(found, users)
 
     def embeddings(self) -> Embeddings:
         raise InputError("a linear item model gives scores and no vectors of users and items")

@@ -9,9 +9,10 @@ import numpy as np
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Learner, Scorer
 from bayesneg.linear.item_models import KINDS, item_model_of
-from bayesneg.models.scorers import EmbeddingScorer, Fallback, LinearScorer
+from bayesneg.models.scorers import Cold, EmbeddingScorer, LinearScorer
 
-FALLBACK = "scores_of_cold_users"  # (n_items,)
+COLD_ITEMS = "cold_items"
+COLD = ("cold_users", COLD_ITEMS, "scores_of_cold_users")  # (n_users,) and (n_items,) bool, (n_items,)
 PARAMETER = "parameter."  # prefix of the parameters of a model without embeddings
 ITEM_MODEL = "item_model."  # prefix, with its kind, of the arrays of a linear item model
 
@@ -19,8 +20,8 @@ ITEM_MODEL = "item_model."  # prefix, with its kind, of the arrays of a linear i
 def weights_of(scorer: Scorer) -> dict[str, np.ndarray]:
     """The arrays to store: embeddings, item–item weights, or the parameters of a model without embeddings."""
     if isinstance(scorer, EmbeddingScorer):
-        fallback = {} if scorer.fallback is None else {FALLBACK: scorer.fallback.scores}
-        return {"users": scorer.users, "items": scorer.items, **fallback}
+        vectors = {"users": scorer.users, "items": scorer.items}
+        return vectors if scorer.cold is None else vectors | dict(zip(COLD, scorer.cold, strict=True))
     if isinstance(scorer, LinearScorer):
         model = scorer.model
         return {f"{ITEM_MODEL}{model.kind}.{key}": array for key, array in model.arrays().items()}
@@ -32,11 +33,20 @@ def weights_of(scorer: Scorer) -> dict[str, np.ndarray]:
 def scorer_from(arrays: Mapping[str, np.ndarray], train: Interactions) -> Scorer | None:
     """The scorer that :func:`weights_of` stored; None where arrays are not enough to restore it."""
     if {"users", "items"} <= arrays.keys():
-        fallback = Fallback(train.counts == 0, arrays[FALLBACK]) if FALLBACK in arrays else None
-        return EmbeddingScorer(arrays["users"], arrays["items"], fallback=fallback)
+        return EmbeddingScorer(arrays["users"], arrays["items"], cold=_cold(arrays, train))
     for kind in KINDS:
         prefix = f"{ITEM_MODEL}{kind}."
         own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
         if own:
             return LinearScorer(item_model_of(kind, own), train)
     return None
+
+
+def _cold(arrays: Mapping[str, np.ndarray], train: Interactions) -> Cold | None:
+    users, items, scores = (arrays.get(name) for name in COLD)
+    if items is None and scores is None:
+        return None
+    items = train.popularity == 0 if items is None else items
+    if scores is None:  # an export without interactions does not say which users have none
+        return Cold(np.zeros(len(arrays["users"]), dtype=bool), items, np.zeros(len(items), dtype=np.float32))
+    return Cold(train.counts == 0 if users is None else users, items, scores)

@@ -17,7 +17,7 @@ from bayesneg.evaluation._topk import top_k
 from bayesneg.evaluation.ranking import users_at_a_time
 from bayesneg.evaluation.vectors import CatalogueScorer
 from bayesneg.linear.item_models import LowRankItems
-from bayesneg.models.scorers import EmbeddingScorer, LinearScorer
+from bayesneg.models.scorers import Cold, EmbeddingScorer, LinearScorer
 
 SPARE: Final = 16  # items beyond k that are scored pair by pair
 
@@ -78,7 +78,7 @@ def item_lists(
             if catalogue is None:  # taken once
                 catalogue = np.ascontiguousarray(found.items if allowed is None else found.items[allowed])
             lists = _by_vectors(np.ascontiguousarray(found.users), catalogue, masked, width)
-            if (cold := _cold(scorer, users[rows])).any():  # their scores are not those of their vectors
+            if (cold := is_cold(scorer, users[rows])).any():  # their scores are not those of their vectors
                 some = users[rows][cold]
                 popular = _by_rows(scorer, some, _masked(seen, some, allowed), width, allowed)
                 lists.items[cold], lists.scores[cold] = popular
@@ -106,10 +106,15 @@ def _vectors(scorer: CatalogueScorer, users: np.ndarray) -> Vectors | None:
     return None
 
 
-def _cold(scorer: CatalogueScorer, users: np.ndarray) -> np.ndarray:
+def cold_of(scorer: CatalogueScorer) -> Cold | None:
+    """The users and items that a model has learned nothing about; None where there are none, or it does not say."""
+    return scorer.cold if isinstance(scorer, EmbeddingScorer | LinearScorer) else None
+
+
+def is_cold(scorer: CatalogueScorer, users: np.ndarray) -> np.ndarray:
     """True (B,) for users who are ranked by popularity."""
-    fallback = scorer.fallback if isinstance(scorer, EmbeddingScorer | LinearScorer) else None
-    return np.zeros(len(users), dtype=bool) if fallback is None else fallback.is_cold[users]
+    cold = cold_of(scorer)
+    return np.zeros(len(users), dtype=bool) if cold is None else cold.users[users]
 
 
 class Masked(NamedTuple):

@@ -8,12 +8,19 @@ from typing import Any
 from bayesneg.report.groups import RunGroup, run_groups
 from bayesneg.report.names import counted, joined
 from bayesneg.runs.record import RunRecord, is_number
+from bayesneg.runs.reported import measured_before, ranking_of_cold_users
 
 
 def notes(runs: Sequence[RunRecord]) -> list[str]:
     """Sentences about one study; empty where there is no warning."""
     groups = run_groups(runs)
-    return [*_oracles(groups), *_unlike(groups), *_skipped(runs), *_test_only(runs)]
+    return [*_final(runs), *_oracles(groups), *_unlike(groups), *_skipped(runs), *_test_only(runs)]
+
+
+def _final(runs: Sequence[RunRecord]) -> Iterator[str]:
+    for run in runs:
+        if before := measured_before(run):
+            yield f"{run.label} was trained on all data, so that nothing is left to measure it with; {before}."
 
 
 def _oracles(groups: Sequence[RunGroup]) -> Iterator[str]:
@@ -52,11 +59,16 @@ def _skipped(runs: Sequence[RunRecord]) -> Iterator[str]:
 
 
 def _test_only(runs: Sequence[RunRecord]) -> Iterator[str]:
-    for noun in ("user", "item"):
+    consequences = {
+        "user": f"and {{are}} {ranking_of_cold_users(runs)}",
+        "item": "so nothing was learned about {them}",
+    }
+    for noun, consequence in consequences.items():
         n = max((_count(run.data.get(f"n_test_only_{noun}s")) for run in runs), default=0)
         if n:
-            occur = "occurs" if n == 1 else "occur"
-            yield f"{counted(n, noun)} {occur} only in the test data, so nothing was learned about them."
+            words = {"are": "is", "them": "it"} if n == 1 else {"are": "are", "them": "them"}
+            have = "has" if n == 1 else "have"
+            yield f"{counted(n, f'test {noun}')} {have} no training interaction, {consequence.format(**words)}."
 
 
 def _count(value: Any) -> int:

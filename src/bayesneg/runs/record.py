@@ -44,6 +44,9 @@ class RunRecord:
         select: How it was chosen: ``last``, or ``best`` on validation data.
         uses_test_labels: Whether the sampler looks at test labels on purpose, as an oracle does.
         per_user: Metric → values (n_users,) of the reported epoch; None where they were not kept.
+        before_final: Of a final model, trained on all data: what was measured before, without the held-out part
+            (``reported_epoch``, ``select``, test metrics ``final`` with ``intervals``, and ``validation``); empty for
+            any other run.
         run_file: What ``run.toml`` holds, which ``bayesneg train`` makes the run of again; empty where unknown.
 
     >>> run = RunRecord(label="RNS", seed=0, dataset="toy", epochs=[{"epoch": 1, "tnr": 0.9}])
@@ -67,6 +70,7 @@ class RunRecord:
     select: Literal["last", "best"] = "last"
     uses_test_labels: bool = False
     per_user: Mapping[str, np.ndarray] | None = None
+    before_final: Mapping[str, Any] = field(default_factory=dict)
     run_file: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -86,7 +90,11 @@ class RunRecord:
         chosen = "last" if self.select == "last" else "best on validation data"
         about += [] if self.is_baseline else [f"epoch {self.reported_epoch} of {len(self.epochs)}, the {chosen}"]
         about += ["sees test labels"] if self.uses_test_labels else []
-        return metrics_html(f"{self.label} on {self.dataset}", self.final, self.intervals, [" · ".join(about)])
+        title, before = f"{self.label} on {self.dataset}", self.before_final
+        if before:
+            about += ["trained on all data; the metrics were measured before, without the held-out part"]
+            return metrics_html(title, before["final"], before["intervals"], [" · ".join(about)])
+        return metrics_html(title, self.final, self.intervals, [" · ".join(about)])
 
     @property
     def is_baseline(self) -> bool:

@@ -21,7 +21,7 @@ from bayesneg.models.serialization import scorer_from, weights_of
 from bayesneg.recommendation.bulk import frames
 from bayesneg.recommendation.fold_in import FoldsIn, fold_in_of
 from bayesneg.recommendation.lists import check_length, item_lists
-from bayesneg.recommendation.newcomers import NewItem, NewUser, new_user, pairs, plain
+from bayesneg.recommendation.newcomers import NewItem, NewUser, new_item, new_user, pairs
 from bayesneg.recommendation.restrictions import allowed_items, seen_by
 from bayesneg.recommendation.similar import similar_items
 from bayesneg.runs import folder as files
@@ -191,7 +191,8 @@ class Run:
             Pairs of raw item identifier and similarity, best first.
 
         Raises:
-            BayesnegError: the item is unknown, or the model does not compare items, as one by popularity.
+            BayesnegError: the item is unknown or has no training interaction, or the model does not compare items, as
+                one by popularity.
         """
         train = self.split.train
         found = similar_items(self.scorer, train, train.item_number(item), k, model=self._model_name)
@@ -213,7 +214,8 @@ class Run:
         """A user or an item that training has not seen, without training again.
 
         Give the items of a new user, or the users of a new item. A model with vectors gets a vector in closed form
-        (:mod:`bayesneg.recommendation.fold_in`); an item model such as EASE scores the new items directly.
+        (:mod:`bayesneg.recommendation.fold_in`); an item model such as EASE scores the new items directly. What has no
+        training interaction has no effect, and is named by ``untrained`` of the result.
 
         Args:
             items: Identifiers of the items of a new user.
@@ -245,9 +247,7 @@ class Run:
                 f"{self._model_name} has no vectors of users, so a new item cannot be folded in; train it again with "
                 "the new item"
             )
-        ids = [plain(each) for each in train.user_ids[numbers]]
-        vector = self._item_fold_in.vector(numbers)
-        return NewItem(ids, left_out, vector, self.scorer, train, self._model_name)
+        return new_item(self.scorer, train, numbers, left_out, self._item_fold_in, self._model_name)
 
     @property
     def _model_name(self) -> str:

@@ -15,6 +15,7 @@ from bayesneg.errors import InputError
 from bayesneg.interfaces import Embeddings, Learner, Model, Scorer, StartsFromEmbeddings
 from bayesneg.models.baseline import Baseline
 from bayesneg.models.mf import MF
+from bayesneg.models.scorers import EmbeddingScorer
 from bayesneg.runs import folder as files
 from bayesneg.runs.record import describe
 from bayesneg.runs.run import Run
@@ -118,7 +119,16 @@ class Start:
                     "same dim"
                 )
             now[here] = before[there]
-        learner.start_from(started)
+        learner.start_from(started, self._learned())
+
+    def _learned(self) -> tuple[np.ndarray, np.ndarray]:
+        """True (n_users,) and (n_items,) for those whom the earlier run has learned about."""
+        scorer, train = self.run.scorer, self.train
+        cold = scorer.cold if isinstance(scorer, EmbeddingScorer) else None
+        learned = np.zeros(train.n_users, dtype=bool), np.zeros(train.n_items, dtype=bool)
+        for place, (here, there) in enumerate((self._users, self._items)):
+            learned[place][here] = True if cold is None else ~cold[place][there]
+        return learned
 
     @property
     def _settings(self) -> Mapping[str, Any]:

@@ -16,8 +16,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from bayesneg import __version__
+from bayesneg.data.identifiers import Unknown, numbers_of, plain
 from bayesneg.errors import BayesnegError, InputError
-from bayesneg.recommendation.newcomers import plain
 from bayesneg.runs.exports.loading import ExportedModel
 from bayesneg.serving import messages as msg
 from bayesneg.serving.limits import Guard, Limits
@@ -94,10 +94,18 @@ def create_app(reloader: Reloader, limits: Limits) -> FastAPI:
         limits.check(k=asked.k, items=asked.items, exclude=asked.exclude, only=asked.only)
         model = reloader.current.model
         model.check_fold_in()
+        unknown: Unknown = "skip" if asked.skip_unknown else "error"
         with _looking_up():
-            user = model.fold_in(asked.items, unknown="skip" if asked.skip_unknown else "error")
+            numbers = model.run.split.train.numbers_of_items
+            numbers_of(asked.items, numbers, argument="items", noun="item", unknown=unknown)
+        user = model.fold_in(asked.items, unknown=unknown)
         found = model.recommend_to(user, k=asked.k, exclude=asked.exclude, only=asked.only)
-        return msg.FoldedIn(n_items=len(user.items), unknown=list(user.unknown), items=_scored(found))
+        return msg.FoldedIn(
+            n_items=len(user.items),
+            unknown=list(user.unknown),
+            untrained=list(user.untrained),
+            items=_scored(found),
+        )
 
     @app.get("/health", summary="The model that answers")
     async def health() -> msg.Health:

@@ -31,7 +31,7 @@ class Recommended(BaseModel):
 
     user: Id
     n_training_interactions: int | None = Field(
-        description="0 where nothing was learned about the user; null where the export has no interactions"
+        description="0 where the user has none; null where the export has no interactions"
     )
     items: list[Scored] = Field(description="best first; fewer than k where no more are left")
 
@@ -54,6 +54,7 @@ class FoldedIn(BaseModel):
 
     n_items: int = Field(description="items of the request that the model knows")
     unknown: list[Id] = Field(description="items of the request that it does not know, which had no effect")
+    untrained: list[Id] = Field(description="items of the request without a training interaction: no effect either")
     items: list[Scored]
 
 

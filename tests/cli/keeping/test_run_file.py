@@ -42,7 +42,8 @@ def same(one, other, names=RESULT):
     ids=["learned", "softmax", "schedule", "baseline"],
 )
 def test_the_file_of_a_run_folder_makes_the_run_again(bayesneg, ratings, options):
-    assert bayesneg("train", "ratings.csv", *options, "--epochs", 3, "--out", "one", "-q").code == 0
+    epochs = () if "--model" in options else ("--epochs", 3)
+    assert bayesneg("train", "ratings.csv", *options, *epochs, "--out", "one", "-q").code == 0
     again = bayesneg("train", "one/run.toml", "--out", "two", "-q")
     assert again.code == 0, again.err
     same(ratings.parent / "one", ratings.parent / "two")
@@ -210,7 +211,7 @@ def test_the_split_of_a_run_folder_is_data(bayesneg, finished):
 
 def test_every_argument_of_fit_that_decides_the_result_is_a_key():
     """A new argument is either written to the run file or has no part in what is learned."""
-    no_part = {"split", "out", "resume", "checkpoint_every", "progress", "observer"}
+    no_part = {"split", "out", "resume", "checkpoint_every", "progress", "observer", "measured_by"}
     keys = set(inspect.signature(train.train).parameters) | set(PARTS)
     assert set(inspect.signature(bn.fit).parameters) - no_part <= keys
     written = {*PARTS, "epochs", "seed", "select", "evaluate_every", "evaluate_users", "patience", "start", "label"}
@@ -240,3 +241,14 @@ def test_lines_are_those_of_keys_and_not_of_text():
     assert lines[("c d",)] == 4
     assert lines[("e", "f", "g", "h")] == 6
     assert (lines[("i",)], lines[("i", "j")]) == (7, 8)
+
+
+def test_a_start_that_was_never_saved_is_named_with_the_way_out(bayesneg, place):
+    split, how = bn.split(bn.synthetic(40, 30, seed=0), seed=0), {"epochs": 1, "progress": False}
+    start = bn.fit(bn.MF(dim=4), split, bn.RNS(), **how)
+    bn.fit(bn.MF(dim=4), split, bn.RNS(), start=start, out="run", **how)
+    error = bayesneg("train", "run/run.toml").error
+    assert "the start of this run was a run in memory, which no folder holds; save it with run.save" in error
+    assert "run.toml line " in error
+    start.save("start")
+    assert bayesneg("train", "run/run.toml", "--start", "start").code == 0

@@ -13,9 +13,12 @@ from bayesneg.cli.finished.arguments import RunFolder
 from bayesneg.cli.output import check_file, say, show_json
 from bayesneg.cli.show import show_report
 from bayesneg.errors import InputError
+from bayesneg.runs.reported import measured_before
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from bayesneg.runs.record import RunRecord
 
 PER_USER: Final[dict[str, Callable[[pl.DataFrame, Path], None]]] = {  # ending → how the rows are written
     ".csv": lambda frame, path: frame.write_csv(path),
@@ -48,6 +51,8 @@ def evaluate(
             raise InputError(f"--per-user {per_user} must end in {' or '.join(PER_USER)}, which says how it is written")
     lengths = None if k is None else _lengths(k)
     loaded = load_run(run)
+    if not len(loaded.split.test):
+        raise _nothing_left(run, loaded.record)
     found = loaded.evaluate(k=lengths, part=part)
     if per_user is not None:
         PER_USER[per_user.suffix.lower()](found.per_user, per_user)
@@ -55,7 +60,13 @@ def evaluate(
     if json:
         show_json({"run": str(run), **found.to_dict()})
     else:
-        show_report(found)
+        show_report(found, loaded.record)
+
+
+def _nothing_left(run: Path, record: RunRecord) -> InputError:
+    """A final model was measured before, if at all."""
+    way_out = measured_before(record) or "evaluate a run with a test part"
+    return InputError(f"{run} was trained on all data, so that there is nothing to evaluate it on; {way_out}")
 
 
 def _lengths(text: str) -> list[int]:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from bayesneg.cli import options as opt
 from bayesneg.cli.finished.arguments import ItemColumns, ItemDataFile, RunFolder, ids_in, item_data, separated
 from bayesneg.cli.finished.listing import list_rows, show_list
 from bayesneg.cli.groups import command
-from bayesneg.cli.output import check_file, counted, say, show, show_json
+from bayesneg.cli.output import check_file, counted, named_as_options, say, show, show_json
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 
@@ -198,13 +199,17 @@ def _for_new_user(
     if restrictions.pop("include_held_out"):
         raise InputError("--include-held-out is for users of the data; a new user (--items) has no held-out part")
     given = separated(whom.items or "")
-    user = run.fold_in(given, unknown="skip" if whom.skip_unknown else "error")
+    with named_as_options("items"):
+        user = run.fold_in(given, unknown="skip" if whom.skip_unknown else "error")
     if user.unknown:
         say(f"not in the data and left out: {', '.join(map(str, user.unknown))}")
+    if user.untrained:
+        say(f"without a training interaction and of no effect: {', '.join(map(str, user.untrained))}")
     best = user.recommend(k=k, **restrictions)
     _say_short(best, k)
     if json:
-        show_json({"items_of_user": user.items, "unknown": user.unknown, "items": list_rows(run, best, titles)})
+        left_out = {"unknown": user.unknown, "untrained": user.untrained}
+        show_json({"items_of_user": user.items, **left_out, "items": list_rows(run, best, titles)})
     else:
         few = ", ".join(map(str, user.items[:SHOWN]))
         more = f" and {len(user.items) - SHOWN:,} more" if len(user.items) > SHOWN else ""
@@ -212,6 +217,8 @@ def _for_new_user(
 
 
 def _for_one(run: Run, user: Any, k: int, restrictions: dict[str, Any], titles: ItemData | None, *, json: bool) -> None:
+    from bayesneg.recommendation.lists import is_cold
+
     best = run.recommend(user, k=k, **restrictions)
     split = run.split
     number_of = split.train.user_number(user)
@@ -220,7 +227,8 @@ def _for_one(run: Run, user: Any, k: int, restrictions: dict[str, Any], titles: 
     excluded = {name: n for name, n in known.items() if name == "training" or not restrictions["include_held_out"]}
     excluded = {} if restrictions["include_seen"] else excluded
     if known["training"] == 0:
-        say(f"user {user} has no training interactions: the list is the most popular items")
+        how = "the most popular items" if is_cold(run.scorer, np.array([number_of]))[0] else "by the vector of --start"
+        say(f"user {user} has no training interactions: the list is {how}")
     _say_short(best, k, user)
     if json:
         show_json(

@@ -55,7 +55,7 @@ def merged(path: Path, params: Mapping[str, Any], given: Collection[str], kinds:
     known = {name: kind for name, kind in kinds.items() if name not in (*ELSEWHERE, *PARTS, "help_all")}
     replaced = {name for name in given if name != "data"}
     if "model" in given and params["model"] in BASELINES:
-        replaced |= {"sampler", "loss"}
+        replaced |= {"sampler", "loss", "epochs", "evaluate_every", "evaluate_users", "patience", "start"}
     file = read_run_file(path, known, without=tuple(replaced & {*known, *PARTS}), allow_code=params["allow_code"])
     if "data" not in file.options:
         raise InputError(f'{path}: data is missing; add data = "…", a file, a folder or a built-in dataset')

@@ -12,7 +12,7 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.kernels.torch.ranking import top_items
 from bayesneg.kernels.torch.score_lists import TrainingRows
-from bayesneg.models.scorers import EmbeddingScorer, Fallback
+from bayesneg.models.scorers import Cold, EmbeddingScorer
 from bayesneg.models.torch.settings import TorchSettings
 
 
@@ -56,7 +56,7 @@ class EmbeddingsRankedOnGPU(EmbeddingScorer):
         items: The items' embeddings (n_items, d) float32.
         device: The GPU.
         scores_at_once: The number of scores that are held there at once.
-        fallback: Scores of cold users in place of those of their embeddings.
+        cold: Users and items whose embeddings say nothing; None where there are none.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class EmbeddingsRankedOnGPU(EmbeddingScorer):
         device: torch.device,
         scores_at_once: int,
         *,
-        fallback: Fallback | None = None,
+        cold: Cold | None = None,
     ) -> None:
-        super().__init__(users, items, fallback=fallback)
+        super().__init__(users, items, cold=cold)
         self.device, self.scores_at_once = device, scores_at_once
 
     def top_items(self, users: np.ndarray, seen: Interactions, k: int) -> np.ndarray:
@@ -76,8 +76,8 @@ class EmbeddingsRankedOnGPU(EmbeddingScorer):
         vectors, items, which = (torch.from_numpy(part).to(self.device) for part in (self.users, self.items, users))
         rows, at_once = rows_on(seen, self.device), self.scores_at_once
         found = top_items(vectors, items, which, rows, k, scores_at_once=at_once)
-        if self.fallback is not None and (cold := self.fallback.is_cold[users]).any():
-            same = torch.from_numpy(self.fallback.scores[:, None]).to(self.device)
+        if self.cold is not None and (cold := self.cold.users[users]).any():
+            same = torch.from_numpy(self.cold.popularity[:, None]).to(self.device)
             ones, is_cold = vectors.new_ones(len(vectors), 1), torch.from_numpy(cold).to(self.device)
             found[is_cold] = top_items(ones, same, which[is_cold], rows, k, scores_at_once=at_once)
         return found.cpu().numpy()

@@ -34,7 +34,7 @@ from bayesneg.kernels.reference.losses import PairwiseLogistic
 from bayesneg.kernels.torch.choices.base import torch_choice
 from bayesneg.kernels.torch.formulas import kth_highest
 from bayesneg.kernels.torch.score_lists import TrainingRows
-from bayesneg.models.scorers import EmbeddingScorer, popular_for_cold, unit_rows
+from bayesneg.models.scorers import EmbeddingScorer, cold_in, unit_rows
 from bayesneg.models.thresholds import thresholds_of
 from bayesneg.models.torch.device import EmbeddingsRankedOnGPU, memory_named, rows_on
 from bayesneg.models.torch.graph import SmoothedEmbeddings
@@ -76,6 +76,7 @@ class TorchLearner:
         self._summaries: TorchSummaries | None = None
         self._weighted: WeightedSteps | None = None
         self._thresholds: Tensor | None = None  # (n_users,), for losses that ask for them
+        self._known: tuple[np.ndarray, np.ndarray] | None = None  # users and items that an earlier run has learned
         self._seen: EmbeddingScorer | None = None  # the current embeddings on the host, copied when asked for
 
     # ---------------------------------------------------------------------------------------------------- as a scorer
@@ -312,7 +313,8 @@ class TorchLearner:
         found = self.trainable.first_layer()
         return None if found is None else Embeddings(*(part.detach().cpu().numpy().copy() for part in found))
 
-    def start_from(self, embeddings: Embeddings) -> None:
+    def start_from(self, embeddings: Embeddings, known: tuple[np.ndarray, np.ndarray]) -> None:
+        self._known = known
         self.trainable.set_first_layer(np.concatenate(embeddings))
         self._seen = None
 
@@ -326,7 +328,7 @@ class TorchLearner:
         assert self._seen is not None
         make = unit_rows if self.settings.ranks_by_cosine else np.copy
         users, items = (make(vectors) for vectors in self._seen.embeddings())
-        fallback = popular_for_cold(self.train) if isinstance(self.module, SmoothedEmbeddings) else None
+        cold = cold_in(self.train, self._known) if isinstance(self.module, SmoothedEmbeddings) else None
         if self.device.type == "cpu":
-            return EmbeddingScorer(users, items, fallback=fallback)
-        return EmbeddingsRankedOnGPU(users, items, self.device, self.settings.chunk, fallback=fallback)
+            return EmbeddingScorer(users, items, cold=cold)
+        return EmbeddingsRankedOnGPU(users, items, self.device, self.settings.chunk, cold=cold)

@@ -27,7 +27,7 @@ from bayesneg import __version__
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
-from bayesneg.models.serialization import ITEM_MODEL, weights_of
+from bayesneg.models.serialization import COLD_ITEMS, ITEM_MODEL, weights_of
 from bayesneg.runs import folder as files
 from bayesneg.runs.exports import item_index
 from bayesneg.runs.exports.model_card import Contents, model_card
@@ -73,8 +73,8 @@ def export_run(
             f"interactions=False (--no-interactions): {run.record.label} scores a user from its interactions; export "
             "it with them"
         )
-    if not interactions:  # anything else depends on which users have interactions
-        arrays = {key: arrays[key] for key in ("users", "items")}
+    if not interactions:  # which users have some is not told either
+        arrays = {key: array for key, array in arrays.items() if key in ("users", "items", COLD_ITEMS)}
     if licence is not None and not licence.strip():
         raise InputError("licence must be an identifier such as cc-by-4.0, got an empty text")
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -10,13 +10,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from bayesneg.data.identifiers import Unknown
+from bayesneg.data.identifiers import Unknown, plain
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.models.scorers import EmbeddingScorer
 from bayesneg.models.serialization import scorer_from
-from bayesneg.recommendation.newcomers import NewUser, plain
+from bayesneg.recommendation.lists import is_cold
+from bayesneg.recommendation.newcomers import NewUser
 from bayesneg.recommendation.restrictions import seen_by
 from bayesneg.runs import folder as files
 from bayesneg.runs.exports import exporting
@@ -75,8 +76,8 @@ class ExportedModel:
             index nearly all of them; where the export has no interactions, nothing is excluded.
         """
         run, number = self.run, self.run.split.train.user_number(user)
-        is_cold = self.has_interactions and len(run.split.train.row(number)) == 0  # the vector says nothing
-        if exclude is None and only is None and not is_cold and isinstance(run.scorer, EmbeddingScorer):
+        unrestricted = exclude is None and only is None and not is_cold(run.scorer, np.array([number]))[0]
+        if unrestricted and isinstance(run.scorer, EmbeddingScorer):
             seen = seen_by(run.split, include_seen=include_seen, include_held_out=include_held_out)
             found = self._by_index(run.scorer.users[number], NOTHING if seen is None else seen.row(number), k)
             if found is not None:

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from bayesneg.data.catalogue import BUILT_IN
 from bayesneg.runs.record import RunRecord, is_number, jsonable
+from bayesneg.runs.reported import ranking_of_cold_users
 
 TAGS: Final = ("recommender-system", "collaborative-filtering", "implicit-feedback", "negative-sampling")
 UNKNOWN: Final = "unknown"
@@ -130,21 +131,43 @@ def _data(record: RunRecord) -> str:
 
 
 def _evaluation(record: RunRecord) -> str:
-    if not record.final:
+    if not record.final and not record.before_final:
         return "The run has no test part: nothing was measured."
+    found: Mapping[str, Any] = record.before_final or {
+        "final": record.final,
+        "intervals": record.intervals,
+        "select": record.select,
+    }
     rows = []
-    for key, value in record.final.items():
-        low, high = record.intervals.get(key) or (None, None)
+    for key, value in found["final"].items():
+        low, high = found["intervals"].get(key) or (None, None)
         interval = f"{_number(low)} to {_number(high)}" if is_number(low) and is_number(high) else "–"
         rows.append((_metric(key), _number(value), interval))
-    epoch = "the last epoch" if record.select == "last" else "the epoch that was best on validation data"
+    epoch = "the last epoch" if found["select"] == "last" else "the epoch that was best on validation data"
     warning = "\n\n**The sampler looked at test labels: these numbers are an upper bound.**"
     return (
-        "On the test part, over the full catalogue, items of training and validation excluded, "
+        (_before_final(record) if record.before_final else "")
+        + "On the test part, over the full catalogue, items of training and validation excluded, "
         f"at {'its only fit' if record.is_baseline else epoch}. Intervals are Student-t over users.\n\n"
         + _table(("metric", "mean", "95% interval"), rows)
         + (warning if record.uses_test_labels else "")
     )
+
+
+def _before_final(record: RunRecord) -> str:
+    """What the metrics of a final model are metrics of."""
+    found = record.before_final
+    validation = ", ".join(f"{_metric(key)} {_number(value)}" for key, value in found["validation"].items())
+    return (
+        "**Measured before the final fit.** This model was trained on all data, so that nothing is left to measure it "
+        "with. The same settings were first trained without the held-out part, on "
+        f"{_count(found['n_train'])} interactions; that model was measured at epoch {found['reported_epoch']}"
+        f"{f' (on validation data: {validation})' if validation else ''}. "
+    )
+
+
+def _count(value: Any) -> str:
+    return f"{value:,}" if is_number(value) else UNKNOWN
 
 
 def _quality(record: RunRecord) -> str:
@@ -212,7 +235,8 @@ def _limits(record: RunRecord, contents: Contents) -> str:
         "Users and items that were not in the data have no vectors here.",
     ]
     if cold := record.data.get("n_test_only_users"):
-        limits.append(f"{cold:,} users have no training interaction: nothing was learned about them.")
+        ranked = ranking_of_cold_users([record])
+        limits.append(f"{cold:,} users of the test part have no training interaction: they are {ranked}.")
     if cold := record.data.get("n_test_only_items"):
         limits.append(f"{cold:,} items have no training interaction: nothing was learned about them.")
     if not contents.has_interactions:

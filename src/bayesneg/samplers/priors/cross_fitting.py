@@ -25,7 +25,10 @@ class UnobservedPairs(NamedTuple):
 def folds_of(train: Interactions, folds: int, rng: np.random.Generator) -> Iterator[tuple[Interactions, Interactions]]:
     """Visible and hidden parts of the training data; each pair is hidden once."""
     if len(train) < folds:
-        raise InputError(f"folds must be at most the number of training interactions {len(train)}, got {folds}")
+        raise InputError(
+            f"a learned prior hides each of its {folds} folds of the training interactions once, and there are only "
+            f"{len(train)}; give more data, or a prior that is not learned, such as bn.BNS() has (--sampler bns)"
+        )
     fold = rng.permutation(len(train)) % folds
     return ((train.select(fold != place), train.select(fold == place)) for place in range(folds))
 

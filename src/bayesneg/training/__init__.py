@@ -1,0 +1,3 @@
+"""``fit``: the only training loop."""
+
+from bayesneg.training.loop import fit as fit

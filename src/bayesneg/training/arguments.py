@@ -1,0 +1,103 @@
+"""The arguments of a fit, checked before anything is trained."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+from bayesneg.checks import an_object
+from bayesneg.data.splits import Split
+from bayesneg.errors import InputError
+from bayesneg.evaluation.ranking import evaluated_users
+from bayesneg.interfaces import Learner, Model, NegativeSampler, Observer, Tracker
+from bayesneg.models.baseline import Baseline
+from bayesneg.models.scorers import EmbeddingScorer
+from bayesneg.runs.run import Run
+
+
+def sorted_observers(given: object) -> tuple[list[Observer], list[Tracker]]:
+    """Observers and trackers, which may be given one by one or together."""
+    observers: list[Observer] = []
+    trackers: list[Tracker] = []
+    for one in [] if given is None else list(given) if isinstance(given, list | tuple) else [given]:
+        if isinstance(one, Tracker):
+            trackers.append(one)
+        elif isinstance(one, Observer) and not isinstance(one, type):
+            observers.append(one)
+        else:
+            raise InputError(
+                "observer must be an object with the methods of bn.Observer, a tracker such as "
+                f"bn.tracking.TensorBoard('logs'), or a list of these, got {one!r}"
+            )
+    return observers, trackers
+
+
+def check_given(
+    model: Model,
+    split: Split,
+    sampler: NegativeSampler | None,
+    loss: object,
+    observers: Sequence[Observer],
+    patience: int | None,
+) -> None:
+    """An error unless these go together."""
+    an_object("model", model, "bn.MF()")
+    an_object("sampler", sampler, "bn.BNS()")
+    if not isinstance(split, Split):
+        raise InputError(
+            f"split must be a split, got {type(split).__name__}; fit takes model, split, sampler, in this order, and "
+            "bn.split(data) makes a split"
+        )
+    name = type(model).__name__
+    if isinstance(model, Baseline):
+        observed = observers or None
+        for argument, given in (("a sampler", sampler), ("a loss", loss), ("an observer", observed)):
+            if given is not None:
+                raise InputError(f"{name} samples no negatives; call fit without {argument}")
+        if patience is not None:
+            raise InputError(f"{name} is solved at once and has no epochs to stop; call fit without patience")
+    elif sampler is None:
+        raise InputError(f"{name} is trained with sampled negatives; give fit a sampler, such as bn.BNS()")
+
+
+def tells_epochs_apart(learner: Learner, split: Split, sample: int | None) -> bool:
+    """Whether the validation part can choose an epoch: not where popularity ranks each of its users.
+
+    Args:
+        learner: The learner before its first epoch.
+        split: The data.
+        sample: Number of users that are evaluated between epochs; None for all.
+    """
+    if split.validation is None:
+        return True
+    users = evaluated_users(split.validation, sample)
+    if split.train.counts[users].any():
+        return True
+    scorer = learner.frozen()
+    return not (isinstance(scorer, EmbeddingScorer) and scorer.cold is not None and scorer.cold.users[users].all())
+
+
+def warn_of_cold_validation(epochs: int) -> None:
+    """Say that no epoch can be chosen."""
+    warnings.warn(
+        "no validation user that is evaluated has a training interaction: every epoch ranks them alike, by popularity, "
+        f"so all {epochs:,} epochs are trained and the last is reported; to choose one, hold out a part of each user's "
+        "interactions, by='user' or 'last' (--split-by)",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+def check_measured(split: Split, run: Run | None) -> None:
+    """An error unless the metrics of ``run`` can stand for a model that is trained on all data."""
+    if run is None:
+        return
+    if not isinstance(run, Run):
+        raise InputError(f"measured_by must be a run, such as bn.fit(…) returns, got {type(run).__name__}")
+    if len(split.test):
+        raise InputError(
+            "measured_by is for a final model, trained on all data, and this split has a test part; train on "
+            "split.whole(), or call fit without measured_by"
+        )
+    if not run.record.final:
+        raise InputError("measured_by must be a run with a test part, got one that nothing was measured of")
