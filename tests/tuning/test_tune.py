@@ -189,7 +189,7 @@ def test_rns_is_advised_where_nothing_is_better(split):
     found = bn.tune(MODEL, split, "dns:candidates=1", **{**FEW, "seeds": 3})  # which is RNS by another name
     assert [trial.family for trial in found.trials] == ["RNS", "DNS (candidates=1)"]  # nothing to search
     assert found.advice.label == "RNS"
-    assert "needs no tuned sampler" in found.recommendation
+    assert "no tuned sampler is better on validation data" in found.recommendation
     assert isinstance(found.sampler, bn.RNS)
 
 
@@ -409,7 +409,8 @@ def test_losses_are_tuned_with_the_sampler_and_the_command_names_the_loss(split,
 
 
 def test_the_recommended_loss_is_an_object_and_an_option(split):
-    bpr, softmax = (tune.Combination(SamplerSpec.parse("dns"), LossSpec.parse(text)) for text in ("bpr", "psl"))
+    dns = SamplerSpec.parse("dns")
+    bpr, softmax = (tune.Combination(MODEL, dns, LossSpec.parse(text)) for text in ("bpr", "psl"))
     assert "--loss" not in tune._train_options(MODEL, bpr, split, 5, 1)
     options = tune._train_options(MODEL, softmax, split, 5, 1)
     assert options[options.index("--loss") + 1] == "psl"

@@ -16,6 +16,7 @@ from bayesneg.cli.output import counted, say, show_json, warnings_as_notes
 from bayesneg.cli.output import show as show_text
 from bayesneg.cli.show import show_comparison, show_quality, show_run
 from bayesneg.cli.training import completions, judging
+from bayesneg.cli.training.comparing import Comparing
 from bayesneg.cli.training.listings import HelpAll
 from bayesneg.cli.training.run_data import TrainReading, split_for
 from bayesneg.errors import InputError
@@ -117,12 +118,13 @@ def train(
     from bayesneg.config.registry import BASELINES
     from bayesneg.config.specs import SamplerSpec, build_model, labelled, sort_settings, with_device
     from bayesneg.experiments.contenders import named_baselines
-    from bayesneg.experiments.yardsticks import beside, verdict
+    from bayesneg.experiments.yardsticks import beside
     from bayesneg.progress import epoch_bar
     from bayesneg.runs.folder import check_free
     from bayesneg.runs.record import describe
     from bayesneg.runs.run import load_run
     from bayesneg.runs.tracked import check_trackers
+    from bayesneg.runs.verdict import verdict
     from bayesneg.tracking.by_name import tracker_from
     from bayesneg.training import fit
 
@@ -132,8 +134,7 @@ def train(
         raise InputError("--final needs --out, the folder of the model that is trained on all data")
     if final and out is not None and not resume:
         check_free(out)  # before the first training
-    yardsticks = "" if baselines == "none" else baselines
-    named_baselines(yardsticks or ())
+    named_baselines(baselines)  # before any data is read
     is_baseline = model in BASELINES
     if is_baseline and sampler is not None:
         raise InputError(f"model {model} samples no negatives; drop --sampler")
@@ -195,7 +196,7 @@ def train(
             for what in ("users", "items")
         )
         say(f"started from {start}: {', '.join(parts)}")
-    others = beside(run, yardsticks)
+    others = beside(run, baselines)
     said = verdict(run.record, others)
     if start is not None and (seen := run.record.spec["start"]["n_held_out_seen"]):
         said = (
@@ -238,7 +239,7 @@ def train(
 @command
 def compare(
     *,
-    comparing: opt.Comparing,
+    comparing: Comparing,
     splitting: opt.Selecting,
     reading: opt.Reading,
     json: opt.Json = False,
@@ -246,6 +247,9 @@ def compare(
     help_all: HelpAll = False,
 ) -> None:
     """Compare samplers and losses over several seeds: a table with confidence intervals, and an HTML report.
+
+    Popularity and EASE, which take seconds, are compared with them; the output
+    says where a baseline is better and where runs were still improving.
 
     \b
     Examples:
@@ -267,7 +271,6 @@ def compare(
             model,
             split,
             {spec.label: spec.build for spec in specs},
-            baselines=comparing.baselines or (),
             select=selection,
             progress=not quiet,
             **comparing.how,
@@ -276,8 +279,10 @@ def compare(
     if json:
         runs = [record.to_dict() for record in records]
         out = None if comparing.out is None else str(comparing.out)
-        show_json({"report": str(written), "out": out, "runs": runs})
+        show_json({"report": str(written), "out": out, "verdict": records.verdict, "runs": runs})
         return
     show_comparison(records)
+    if records.verdict:
+        show_text(records.verdict)
     show_quality(records)
     say(f"report: {written.resolve()}")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
-from bayesneg.interfaces import Model, NegativeSampler, Prior
+from bayesneg.interfaces import NegativeSampler, Prior
 from bayesneg.progress import Update
 from bayesneg.runs.tuning_result import State, Trial
 from bayesneg.samplers.posterior.sampler import PosteriorSampler
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 BAR: Final = "search"  # the label of the progress bar
 JOURNAL: Final = "search.jsonl"
 RANDOM: Final = 8  # trials before Optuna's model of what is good proposes any
-UNPRUNED: Final = 4  # trials before any is pruned
+UNPRUNED: Final = 4  # trials before any is pruned, and the first of each family
 ATTEMPTS: Final = 40  # to find a setting that was not tried, the last of them at random
 
 
@@ -52,7 +52,6 @@ class Search:
     """What is searched, on which data, and the study that records it."""
 
     families: Sequence[Family]
-    model: Model
     split: Split  # a blind one
     epochs: int
     evaluate_every: int
@@ -167,7 +166,7 @@ class Search:
                 raise _PrunedError
 
         fit(
-            self.model,
+            tried.model,
             self.split,
             self._built(tried),
             loss=tried.loss.build(),
@@ -228,7 +227,9 @@ def _study(folder: Path | None, plan: Mapping[str, Any], resume: bool) -> optuna
         study_name="tune",
         storage=InMemoryStorage() if journal is None else _kept_in(journal),
         direction="maximize",
-        pruner=MedianPruner(n_startup_trials=UNPRUNED, n_warmup_steps=math.ceil(plan["epochs"] / 3)),
+        pruner=MedianPruner(
+            n_startup_trials=max(UNPRUNED, len(plan["samplers"])), n_warmup_steps=math.ceil(plan["epochs"] / 3)
+        ),
         load_if_exists=True,
     )
     known = study.user_attrs
