@@ -79,7 +79,7 @@ def tune(
         show_json({**where, "command": train, **found.to_dict()})
         return
     show(f"{found.recommendation}\n\n  {train}\n")
-    show_comparison(found.records)
+    show_comparison(found.records, with_finding=False)
     for note in found.advice.notes:
         show(note)
     _show_trials(found)

@@ -37,7 +37,9 @@ def write_tuning_report(tuning: TuningResult, path: str | Path, *, command: str 
 
 def render_tuning(tuning: TuningResult, *, command: str | None = None) -> str:
     """The page of :func:`write_tuning_report` as text."""
-    headline = Headline(tuning.advice.text, command=command or tuning.command or "", notes=tuning.advice.notes)
+    advice = tuning.advice
+    first = advice.text.removesuffix(advice.rising).rstrip()
+    headline = Headline(first, command=command or tuning.command or "", also=[advice.rising], notes=advice.notes)
     return render(tuning.records, recommended=headline, after_table=tuning_sections(tuning))
 
 

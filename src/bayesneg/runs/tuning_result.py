@@ -95,6 +95,7 @@ class Advice:
         validation: Label → mean over the seeds on validation data.
         test: Label → mean over the seeds on test data, at the same epochs.
         notes: Sentences on what else the comparison showed, and on what was left out of the search.
+        rising: The second sentence of the text; empty where no run was still improving.
     """
 
     label: str
@@ -105,6 +106,7 @@ class Advice:
     validation: Mapping[str, float]
     test: Mapping[str, float]
     notes: Sequence[str] = ()
+    rising: str = ""
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
+from typing import Final
 
 from bayesneg.evaluation.metric_names import metric_name
 from bayesneg.evaluation.statistics import PairedDifference
 from bayesneg.runs.pairing import paired
 from bayesneg.runs.record import RunRecord, is_number
 
+NAMED: Final = 2  # labels of runs that were still improving, at most; of more their number is said
 Groups = Mapping[str, Sequence[RunRecord]]  # label → its runs, one per seed
 
 
@@ -37,7 +39,7 @@ def still_rising(groups: Groups) -> str:
     rising = [label for label in trained if was_rising(groups[label])]
     if not rising:
         return ""
-    named = "everything that was trained" if len(rising) == len(trained) > 1 else "; ".join(rising)
+    named = "; ".join(rising) if len(rising) <= NAMED else f"{len(rising)} of the {len(trained)} that were trained"
     return f"Still improving at the last epoch: {named}; more epochs (--epochs) may change the result."
 
 

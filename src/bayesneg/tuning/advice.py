@@ -60,8 +60,8 @@ def advise(
         label, notes = max(as_good, key=lambda rival: validation[rival]), []
         is_baseline = label in baselines
         why = _as_good(favourite, as_good[label].difference, is_baseline, key, CLOSE * abs(test[label]))
-    parts = [f"Use {(described or {}).get(label, label)}: {why}.", still_rising(groups)]
-    return Advice(label, favourite, key, " ".join(filter(None, parts)), evidence, validation, test, notes)
+    sentence, rising = f"Use {(described or {}).get(label, label)}: {why}.", still_rising(groups)
+    return Advice(label, favourite, key, f"{sentence} {rising}".strip(), evidence, validation, test, notes, rising)
 
 
 def _won(evidence: Sequence[Evidence], test: Mapping[str, float], key: str) -> str:
