@@ -107,8 +107,9 @@ def test_the_verdict_says_where_a_baseline_is_better_and_what_was_still_rising()
 
 
 def test_no_verdict_where_the_sampler_is_better_and_done(split):
-    def record(label, value, best, **more):
-        users = value + 0.001 * np.random.default_rng(0).standard_normal(50)
+    def record(label, value, best, noise=0.001, **more):
+        draws = np.random.default_rng(0).standard_normal(50)
+        users = value + noise * (draws - draws.mean())
         epochs = [{"epoch": epoch, "validation_ndcg@20": 0.1} for epoch in (1, 2, 3)]
         return bn.RunRecord(
             label, 0, "toy", epochs=epochs, final={"ndcg@20": value}, per_user={"ndcg@20": users},
@@ -118,6 +119,7 @@ def test_no_verdict_where_the_sampler_is_better_and_done(split):
     ease = record("EASE", 0.3, 3, spec={"sampler": None})
     assert comparison_verdict([record("BNS", 0.4, 2), ease]) == ""
     assert comparison_verdict([record("BNS", 0.3, 2), ease]) == "", "equal is not better"
+    assert comparison_verdict([record("BNS", 0.29, 2, noise=0.2), ease]) == "", "nor is ahead by chance"
     rising = comparison_verdict([record("BNS", 0.4, 3), record("RNS", 0.2, 2), ease])
     assert rising == "Still improving at the last epoch: BNS; more epochs (--epochs) may change the result."
     better = comparison_verdict([record("BNS", 0.2, 2), record("RNS", 0.1, 2), ease])

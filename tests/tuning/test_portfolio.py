@@ -46,6 +46,7 @@ def no_torch(monkeypatch):
 
 def test_losses_samplers_and_models_are_those_of_the_study(tuning):
     assert [trial.family for trial in tuning.trials] == [*WITHOUT_TORCH, *WITH_TORCH]
+    assert tuning.plan["patience"] == 10
     used = {record.label.split(" (temp")[0]: record.spec for record in tuning.records}
     assert {label: spec["model"]["class"] for label, spec in used.items()} == {
         **dict.fromkeys(["MF + RNS + BPR", "MF + BNS (recommended, weight=5) + BPR"], "MF"),

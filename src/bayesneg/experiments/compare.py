@@ -120,8 +120,9 @@ def run_contenders(
     out: str | Path | None,
     resume: bool,
     progress: bool,
+    patience: int | None = None,
 ) -> list[RunRecord]:
-    """Train each contender with each seed, as :func:`compare` does."""
+    """Train each contender with each seed, as :func:`compare` does; ``patience`` as in :func:`bayesneg.fit`."""
     if len(split.test) == 0:
         raise InputError(
             "split has an empty test part, so there is nothing to compare on; compare before split.whole()"
@@ -135,11 +136,15 @@ def run_contenders(
     ]
     folders = [run.folder for run in runs if run.folder is not None]
     _check_folders(folders, resume)
-    how: dict[str, Any] = {"select": select, "evaluate_every": evaluate_every}
+
+    def how(run: _Run) -> dict[str, Any]:
+        stops = {} if run.sampler is None else {"patience": patience}
+        return {"select": select, "evaluate_every": evaluate_every, **stops}
+
     for run in runs:
         if run.folder is not None and files.holds_run(run.folder):
             begun = begun_record(
-                run.model, split, run.sampler, run.loss or BPR_LOSS, seed=run.seed, label=run.label, **how
+                run.model, split, run.sampler, run.loss or BPR_LOSS, seed=run.seed, label=run.label, **how(run)
             )
             check_resumable(run.folder, begun, epochs)
     new = [folder for folder in folders if not files.holds_run(folder)]
@@ -148,7 +153,9 @@ def run_contenders(
         resumed = resume and run.folder is not None
         recorded: dict[str, Any] = {"seed": run.seed, "label": run.label, "out": run.folder, "resume": resumed}
         with naming(run.label, run.seed):
-            found = fit(run.model, split, run.sampler, loss=run.loss, epochs=epochs, progress=show, **recorded, **how)
+            found = fit(
+                run.model, split, run.sampler, loss=run.loss, epochs=epochs, progress=show, **recorded, **how(run)
+            )
             return found.record
 
     n_epochs = [1 if run.sampler is None else epochs for run in runs]

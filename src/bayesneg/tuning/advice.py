@@ -97,14 +97,15 @@ def _simple_won(is_baseline: bool, best: Evidence | None, key: str) -> str:
 def _as_good(favourite: str, found: PairedDifference, is_baseline: bool, key: str, margin: float) -> str:
     """Of something simpler than which the favourite is not clearly better."""
     what = "this baseline" if is_baseline else "it"
-    test = f"in {metric_name(key)} on test data ({_by(_reversed(found))})"
+    name = f"in {metric_name(key)} on test data"
+    test = f"{name} ({_by(_reversed(found))})"
     if _loses(found):
         return f"{what} is better, and simpler, than {favourite}, the best on validation data, {test}"
     if _within(found, margin):
         return f"{what} is as good as {favourite}, the best on validation data, and simpler, {test}"
     return (
-        f"{what} is simpler, and {favourite}, the best on validation data, is not shown to be better {test}, which "
-        "more seeds may decide"
+        f"{what} is simpler, and {favourite}, the best on validation data, is not shown to be better {name} "
+        f"({_by(found)}), which more seeds may decide"
     )
 
 

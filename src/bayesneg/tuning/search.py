@@ -42,6 +42,10 @@ class _PrunedError(Exception):
     """The trial lies below the median of those before it."""
 
 
+class _ConvergedError(Exception):
+    """The trial has not improved for as many evaluations as ``patience``."""
+
+
 def require_optuna() -> None:
     if find_spec("optuna") is None:
         raise InputError("tuning needs optuna, which is not installed; run: pip install 'bayesneg[tune]'")
@@ -55,6 +59,7 @@ class Search:
     split: Split  # a blind one
     epochs: int
     evaluate_every: int
+    patience: int | None  # evaluations without a better one after which a trial ends; None: never
     seed: int
     study: optuna.Study
     learned: dict[Prior, Prior] = field(default_factory=dict)  # shared by trials with the same settings
@@ -139,6 +144,8 @@ class Search:
         state = TrialState.COMPLETE
         try:
             self._train(asked, tried, bar)
+        except _ConvergedError:
+            pass  # as complete as a run that stops early
         except _PrunedError:
             state = TrialState.PRUNED
         except BayesnegError as error:  # diverged, say: a result for the setting, not the end of the search
@@ -155,6 +162,8 @@ class Search:
         bar(BAR, *self.shown)
 
     def _train(self, asked: optuna.Trial, tried: Combination, bar: Update) -> None:
+        values: list[float] = []
+
         def after_epoch(line: dict[str, Any]) -> None:
             n_done, best = self.shown
             bar(BAR, n_done, f"{best}  now {tried.label}, epoch {line['epoch']}".strip())
@@ -162,6 +171,9 @@ class Search:
             if value is None:
                 return
             asked.report(value, line["epoch"])
+            values.append(value)
+            if self.patience is not None and len(values) - 1 - values.index(max(values)) >= self.patience:
+                raise _ConvergedError
             if line["epoch"] < self.epochs and asked.should_prune():
                 raise _PrunedError
 

@@ -44,6 +44,7 @@ from bayesneg.tuning.search import BAR, Search, best_of, opened, require_optuna
 from bayesneg.tuning.space import Combination, Family, Searched, family, variants
 
 FINAL, RESULT = "final", "tuning.json"  # in the out folder
+PATIENCE: Final = 10  # evaluations without a better one, of the default contenders
 PLAIN: Final = SamplerSpec("rns", {})
 BPR: Final = LossSpec("bpr", {})
 Tunable = str | NegativeSampler | SamplerSpec
@@ -60,6 +61,7 @@ def tune(
     seeds: int = 5,
     epochs: int = 100,
     evaluate_every: int = 1,
+    patience: int | None = None,
     seed: int = 0,
     jobs: int | None = None,
     out: str | Path | None = None,
@@ -94,6 +96,8 @@ def tune(
         seeds: Number of seeds of the final comparison.
         epochs: Number of epochs of each trial and of each run of the final comparison.
         evaluate_every: Number of epochs between two evaluations.
+        patience: Number of evaluations without a better one on validation data after which a trial, and a run of the
+            final comparison, ends; 10 with the default contenders, else ``epochs``, unless given.
         seed: Seed of the search; the same seed gives the same trials.
         jobs: Number of runs at a time in the final comparison, by default one per core, and one on a GPU.
         out: Folder that records every trial as it ends, the final runs, and the result.
@@ -111,13 +115,17 @@ def tune(
     if not isinstance(split, Split):
         raise InputError(f"split must be a split, got {type(split).__name__}; bn.split(data, validation=0.1) makes one")
     counts = {"trials": trials, "seeds": seeds, "epochs": epochs, "evaluate_every": evaluate_every}
-    for name, count in (*counts.items(), ("jobs", 1 if jobs is None else jobs)):
-        whole(name, count)
+    for name, count in (*counts.items(), ("jobs", jobs), ("patience", patience)):
+        whole(name, 1 if count is None else count)
     whole("seed", seed, least=0)
     if resume and out is None:
         raise InputError("resume needs out, the folder of the search")
     trials, seeds, epochs, evaluate_every, seed = map(int, (*counts.values(), seed))  # NumPy integers are not JSON
     hidden = blind(split)
+    if model is None and samplers is None and loss is None:
+        samplers = Portfolio()
+    if patience is None and isinstance(samplers, Portfolio):
+        patience = PATIENCE
     searched, left_out = _searched(model, samplers, loss, split)
     for said in left_out:
         warnings.warn(said, stacklevel=2)
@@ -131,9 +139,9 @@ def tune(
     _check_trials(trials, families)
     rivals = _rivals(baselines, hidden, seed)  # before the search: an error in them should not come after it
     folder = None if out is None else Path(out)
-    plan = _plan(hidden, families, epochs=epochs, evaluate_every=evaluate_every, seed=seed)
+    plan = _plan(hidden, families, epochs=epochs, evaluate_every=evaluate_every, patience=patience, seed=seed)
     with opened(folder, plan, resume=resume) as study, bars(progress, {BAR: trials}, unit="trials") as bar:
-        done = Search([*families.values()], hidden, epochs, evaluate_every, seed, study).run(trials, bar)
+        done = Search([*families.values()], hidden, epochs, evaluate_every, patience, seed, study).run(trials, bar)
     best = best_of(done)
     if not best:
         raise BayesnegError(f"every trial failed; the first: {done[0].label}: {done[0].why}")
@@ -154,6 +162,7 @@ def tune(
         out=None if folder is None else folder / FINAL,
         resume=resume,
         progress=progress,
+        patience=patience,
     )
     described = {label: each.described for label, each in finalists.items()}
     advice = advise(records, {plain.label, *rivals}, described)
@@ -168,7 +177,7 @@ def tune(
         model=used,
         sampler=None if advised is None else advised.sampler.build(split),
         loss=None if advised is None else advised.loss.build(),
-        options=_train_options(used, advised, split, epochs, evaluate_every),
+        options=_train_options(used, advised, split, epochs, evaluate_every, patience),
         plan=plan,
     )
     if folder is not None:
@@ -178,8 +187,6 @@ def tune(
 
 def _searched(model: Any, samplers: Any, loss: Any, split: Split) -> tuple[list[Searched], list[str]]:
     """Every combination, plain RNS with BPR first, and sentences on what was left out."""
-    if model is None and samplers is None and loss is None:
-        samplers = Portfolio()
     if isinstance(samplers, Portfolio):
         return samplers.searched(split.train)
     built = _one_model("mf" if model is None else model)
@@ -298,7 +305,12 @@ def _check_trials(trials: int, families: Collection[str]) -> None:
 
 
 def _train_options(
-    model: Model, chosen: Combination | None, split: Split, epochs: int, evaluate_every: int
+    model: Model,
+    chosen: Combination | None,
+    split: Split,
+    epochs: int,
+    evaluate_every: int,
+    patience: int | None = None,
 ) -> list[str] | None:
     """The options of ``bayesneg train`` for a model, a sampler and a loss; None where text cannot name one of them."""
     name = name_of(type(model), MODELS)
@@ -312,10 +324,11 @@ def _train_options(
         options += [] if chosen.loss.build() == BPR_LOSS else ["--loss", str(loss)]
         options += ["--epochs", str(epochs)]
         options += [] if evaluate_every == 1 else ["--evaluate-every", str(evaluate_every)]  # it decides the best epoch
+        options += [] if patience is None else ["--patience", str(patience)]
     return options
 
 
-def _plan(hidden: Split, families: Mapping[str, Family], **numbers: int) -> dict[str, Any]:
+def _plan(hidden: Split, families: Mapping[str, Family], **numbers: int | None) -> dict[str, Any]:
     """Everything that determines the trials, in plain values: a search is resumed with the same plan only."""
     models = {name: describe(each.given.model) for name, each in families.items()}
     one = next(iter(models.values()))

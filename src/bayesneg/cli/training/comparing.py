@@ -112,11 +112,22 @@ class Tuning(Comparing):
     baselines: Annotated[str, _baselines()] = "popularity,item-knn,ease"
     seeds: Annotated[int, opt.training_option("runs per sampler in the final comparison")] = 5
     epochs: Annotated[int, opt.training_option("epochs of each trial and each final run")] = 100
+    patience: Annotated[
+        int | None,
+        opt.training_option(
+            "evaluations without a better one after which a trial or a final run ends",
+            default="10, with --samplers, --loss or --model never",
+        ),
+    ] = None
     jobs: Annotated[
         int | None, opt.training_option("runs at a time in the final comparison", default="one per core; on a GPU 1")
     ] = None
     out: Annotated[Path | None, typer.Option(help="folder for trials, final runs and recommendation")] = None
     resume: Annotated[bool, typer.Option("--resume", help="resume the search in --out")] = False
+
+    @property
+    def how(self) -> dict[str, Any]:
+        return {**super().how, "patience": self.patience}
 
     def searched(self) -> tuple[Model | None, list[SamplerSpec] | Portfolio]:
         """The model and the samplers, or what is searched by default, checked before any data is read."""
