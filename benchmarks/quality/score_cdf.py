@@ -40,6 +40,7 @@ def main() -> None:
             bn.MF.paper(threads=2 if "threads" in label else 1),
             split,
             {label: sampler},
+            baselines=(),
             seeds=arguments.seeds,
             select="last",
             evaluate_every=100,

@@ -16,11 +16,18 @@ LINE: Final = "1px solid rgba(128,128,128,.45)"
 CELL: Final = "padding:2px 10px 2px 0;vertical-align:top;background:transparent;"
 TEXT: Final = f"{CELL}text-align:left;max-width:32em;overflow-wrap:anywhere;white-space:normal"
 NUMBER: Final = f"{CELL}text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
+PROSE: Final = "max-width:60em;overflow-wrap:anywhere"
 CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 def html_table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, notes: Sequence[str] = (), n_text: int = 1
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    above: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    n_text: int = 1,
 ) -> str:
     """A table as HTML, with everything in it as text.
 
@@ -28,6 +35,7 @@ def html_table(
         title: The caption.
         columns: Heads of the columns.
         rows: Cells; at most 40 rows are shown.
+        above: Lines above the table.
         notes: Lines below the table.
         n_text: How many of the first columns are text; the others are numbers.
 
@@ -41,13 +49,11 @@ def html_table(
     heads = _cells("th", columns, styles, f";font-weight:600;border-bottom:{LINE}")
     body = "".join(f'<tr style="background:transparent">{_cells("td", row, styles)}</tr>' for row in rows[:MOST_ROWS])
     left = [f"… and {len(rows) - MOST_ROWS:,} more rows"] if len(rows) > MOST_ROWS else []
-    below = "".join(
-        f'<div style="margin:4px 0 0;max-width:60em;opacity:.8;overflow-wrap:anywhere">{_text(note)}</div>'
-        for note in (*left, *notes)
-    )
+    lead = "".join(f'<div style="{PROSE};margin:0 0 4px">{_text(line)}</div>' for line in above)
+    below = "".join(f'<div style="{PROSE};margin:4px 0 0;opacity:.8">{_text(note)}</div>' for note in (*left, *notes))
     caption = "caption-side:top;text-align:left;padding:2px 0;font-weight:600;color:inherit;overflow-wrap:anywhere"
     return (
-        '<div style="overflow-x:auto;max-width:100%;line-height:1.4;color:inherit">'
+        f'<div style="overflow-x:auto;max-width:100%;line-height:1.4;color:inherit">{lead}'
         '<table style="border-collapse:collapse;margin:0;border:none;background:transparent;color:inherit">'
         f'<caption style="{caption}">{_text(title)}</caption>'
         f'<thead><tr style="background:transparent">{heads}</tr></thead><tbody>{body}</tbody></table>{below}</div>'

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import html
 import json
+from pathlib import Path
 
 import pytest
 
 
 def compare(bayesneg, *arguments):
-    return bayesneg("compare", *arguments, "--epochs", 2, "--seeds", 2)
+    return bayesneg("compare", *arguments, "--epochs", 2, "--seeds", 2, "--baselines", "none")
+
+
+def test_popularity_and_ease_stand_beside_and_the_verdict_is_on_stdout_and_on_the_page(bayesneg, place):
+    few = ("--samplers", "rns", "--epochs", 2, "--seeds", 2, "--set", "learning_rate=0.05", "-q")
+    done = bayesneg("compare", "synthetic", *few, "--report", "page.html")
+    assert {line.split()[0] for line in done.out.splitlines() if " ±" in line} >= {"RNS", "POPULARITY", "EASE"}
+    (said,) = [
+        line for line in done.out.splitlines() if line.startswith("A baseline is better: EASE is ahead of RNS by")
+    ]
+    assert "Still improving at the last epoch: RNS; more epochs (--epochs) may change the result." in said
+    assert said in html.unescape(Path("page.html").read_text())
+    found = bayesneg("compare", "synthetic", *few, "--report", "again.html", "--json").json
+    assert found["verdict"] == said
+    assert set(found) == {"report", "out", "verdict", "runs"}
+    assert {run["label"] for run in found["runs"]} == {"RNS", "POPULARITY", "EASE"}
 
 
 def test_json_is_one_object_with_every_run_and_the_report_is_written(bayesneg, ratings):
@@ -99,7 +116,19 @@ def test_a_sampler_of_ones_own_joins_with_its_settings(bayesneg, ratings, own_sa
 )
 def test_a_wrong_option_gets_a_sentence_and_nothing_is_written(bayesneg, ratings, options, expected):
     error = bayesneg(
-        "compare", ratings, "--samplers", "rns", "--epochs", 2, "--seeds", 1, "--out", "runs", *options
+        "compare",
+        ratings,
+        "--samplers",
+        "rns",
+        "--epochs",
+        2,
+        "--seeds",
+        1,
+        "--out",
+        "runs",
+        "--baselines",
+        "none",
+        *options,
     ).error
     assert expected in error
     assert [path.name for path in ratings.parent.iterdir()] == ["ratings.csv"]
@@ -142,7 +171,7 @@ def test_an_oracle_is_marked_in_both_tables_and_can_be_resumed(bayesneg, ratings
 
 def test_no_run_is_touched_where_another_cannot_be_resumed(bayesneg, ratings):
     def compare(samplers, epochs, *more):
-        place = ["--seeds", 1, "--epochs", epochs, "--out", "runs", "-q"]
+        place = ["--seeds", 1, "--epochs", epochs, "--baselines", "none", "--out", "runs", "-q"]
         return bayesneg("compare", ratings, "--samplers", samplers, *place, *more)
 
     assert compare("rns", 1).code == 0

@@ -50,8 +50,9 @@ def test_the_help_of_tune_is_about_tuning(bayesneg):
     """Options that it shares with compare mean something else there, and brackets are no markup."""
     shown = {name: " ".join(bayesneg(name, "--help").out.replace("│", " ").split()) for name in ("tune", "compare")}
     assert "pip install 'bayesneg[tune]'" in shown["tune"]
-    assert "[default: (popularity,item-knn,ease)]" in shown["tune"]
-    assert "[default: (none)]" in shown["compare"]
+    assert "[default: popularity,item-knn,ease]" in shown["tune"]
+    assert "[default: popularity,ease]" in shown["compare"]
+    assert "softmax over a shared pool of uniform negatives" in shown["tune"]
     assert "--select" in shown["compare"]
     assert "--select" not in shown["tune"], "it always selects on validation data"
     assert "one run folder per sampler and seed" in shown["compare"]

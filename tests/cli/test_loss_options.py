@@ -46,7 +46,8 @@ def test_a_run_is_not_resumed_with_another_loss(bayesneg, ratings):
 
 def test_losses_are_compared_side_by_side_and_resumed(bayesneg, ratings):
     (ratings.parent / "own.py").write_text(HINGE)
-    options = ("compare", ratings, "--samplers", "rns:negatives=3", "--seeds", 1, "--epochs", 2, "--out", "runs")
+    few = ("--baselines", "none", "--seeds", 1, "--epochs", 2, "--out", "runs")
+    options = ("compare", ratings, "--samplers", "rns:negatives=3", *few)
     losses = ("--losses", "bpr,softmax:temperature=0.5,own.py:Hinge")
     found = bayesneg(*options, *losses, "--json").json
     assert [(run["label"], run["loss"]) for run in found["runs"]] == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import shlex
 import shutil
@@ -24,8 +25,9 @@ SMALL = ("--trials", 6, "--epochs", 4, "--seeds", 2, "-q")
 
 def test_the_command_trains_what_is_advised(bayesneg, ratings):
     data = ("--split-by", "user", "--min-rating", 2, "--set", "dim=8", "--set", "candidates=3", "--evaluate-every", 3)
-    found = bayesneg("tune", ratings, *SMALL, *data, "--out", "tuned", "--json").json
+    found = bayesneg("tune", ratings, *SMALL, "--samplers", "rns,dns,bns", *data, "--out", "tuned", "--json").json
     assert set(found) == {"report", "out", "command", "recommended", "advice", "plan", "best", "trials", "runs"}
+    assert set(found["recommended"]) == {"label", "sampler", "loss", "model", "options", "why"}
     kept = json.loads((ratings.parent / "tuned" / "recommended.json").read_text())
     assert kept == {**found["recommended"], "command": found["command"]}
     assert found["advice"]["evidence"][0]["over_users"].keys() >= {"mean", "low", "high"}
@@ -64,15 +66,25 @@ def test_the_same_baselines_stand_beside_as_in_python(bayesneg, ratings):
     ]
 
 
-def test_tables_and_advice_go_to_stdout_and_the_report_has_the_search(bayesneg, ratings):
+def in_order(text, *parts):
+    places = [text.index(part) for part in parts]
+    return places == sorted(places)
+
+
+def test_sentence_command_and_table_go_to_stdout_in_this_order_and_to_the_page(bayesneg, ratings):
+    pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
     done = bayesneg("tune", ratings, *SMALL)
     assert done.code == 0, done.err
-    assert "search on validation data: 6 trials" in done.out
-    assert "Use " in done.out
-    assert "  bayesneg train " in done.out
-    page = (ratings.parent / "report.html").read_text()
-    for heading in ("Recommendation", "The search on validation data", "Comparison"):
-        assert f"<h2>{heading}</h2>" in page
+    assert done.out.startswith("Use ")
+    table, trials = "ndcg@20 − MF + RNS + BPR", "search on validation data: 6 trials"
+    assert in_order(done.out, "Use ", "\n\n  bayesneg train ", table, trials)
+    sentence = done.out.partition(" Still improving")[0].splitlines()[0]
+    command = done.out.splitlines()[2].strip()
+    page = html.unescape((ratings.parent / "report.html").read_text())
+    headings = (f"<h2>{name}</h2>" for name in ("Comparison", "Evidence", "The search on validation data"))
+    assert in_order(page, sentence, f"{command}</pre>", *headings)
+    assert "TorchMF + InBatch (posterior) + Softmax" in done.out
+    assert " · TorchMF (" not in page, "labels that name the model have no second name"
     assert {path.name for path in ratings.parent.iterdir()} == {"ratings.csv", "report.html"}
 
 
@@ -84,7 +96,8 @@ def test_a_failed_trial_is_named(bayesneg, ratings, own_samplers):
     ("options", "expected"),
     [
         (("--validation", 0), "--validation must be above 0, got 0"),
-        (("--trials", 1), "trials must be at least 3"),
+        (("--trials", 1, "--model", "mf"), "trials must be at least 3"),
+        (("--set", "dimm=8"), "'dimm' is not a setting of what is searched by default; did you mean dim"),
         (("--resume",), "--resume needs --out"),
         (("--samplers", "oracle"), "cannot be tuned"),
         (("--baselines", "mf"), "'mf' is not a baseline"),
@@ -104,7 +117,7 @@ def test_a_search_stopped_and_stopped_again_goes_on_to_the_same_end(bayesneg, pl
     rng = np.random.default_rng(0)
     pairs = {(int(u), int(200 * i**2)) for u, i in zip(rng.integers(0, 100, 3_000), rng.random(3_000), strict=True)}
     (place / "world.csv").write_text("user,item\n" + "".join(f"{user},{item}\n" for user, item in sorted(pairs)))
-    options = ["tune", "world.csv", "--trials", 8, "--epochs", 12, "--seeds", 2, "--out"]
+    options = ["tune", "world.csv", "--samplers", "rns,dns,bns", "--trials", 8, "--epochs", 12, "--seeds", 2, "--out"]
     assert bayesneg(*options, "whole", "-q").code == 0
     code, _ = stopped(place, [*options, "stopped"], signal.SIGKILL, after=20)
     assert code == -signal.SIGKILL

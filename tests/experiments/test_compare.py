@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import html
+
 import numpy as np
 import pytest
 
 import bayesneg as bn
 from bayesneg.errors import DivergedError, InputError
 from bayesneg.experiments.compare import compare
+from bayesneg.runs.verdict import comparison_verdict
 from worlds import random_interactions
 
 
@@ -17,7 +20,7 @@ def split() -> bn.Split:
 
 
 def run(split, samplers, **more):
-    settings = {"model": bn.MF(), "epochs": 2, "seeds": 2, "progress": False}
+    settings = {"model": bn.MF(), "epochs": 2, "seeds": 2, "baselines": (), "progress": False}
     return compare(split=split, samplers=samplers, **(settings | more))
 
 
@@ -81,6 +84,46 @@ def test_baselines_come_after_the_samplers_and_have_one_epoch(split):
         ("RNS", 0, 2), ("RNS", 1, 2), ("EASE", 0, 1), ("EASE", 1, 1)
     ]  # fmt: skip
     assert records[2].final == bn.fit(bn.baselines.EASE(l2=20.0), split, progress=False).record.final
+
+
+def test_popularity_and_ease_stand_beside_unless_others_or_none_are_given(split):
+    usual = bn.compare(bn.MF(), split, "rns", epochs=1, seeds=1, progress=False)
+    assert [record.label for record in usual] == ["RNS", "POPULARITY", "EASE"]
+    for none in ((), "none"):
+        assert [record.label for record in run(split, "rns", seeds=1, epochs=1, baselines=none)] == ["RNS"]
+
+
+def test_the_verdict_says_where_a_baseline_is_better_and_what_was_still_rising():
+    data = bn.split(bn.synthetic(200, 60, seed=0), test=0.2, validation=0.2, seed=0)
+    found = run(data, "rns,bns", epochs=1, baselines="popularity,ease")
+    assert found.verdict.startswith("A baseline is better: ")
+    assert ", the best of the samplers, by 0." in found.verdict
+    assert found.verdict.endswith(" in NDCG@20 on test data; use it, or search better settings with bayesneg tune.")
+    assert found.verdict in html.unescape(found._repr_html_())
+    alone = run(data, "rns", epochs=1, seeds=1)
+    assert alone.verdict == "", "one epoch shows no trend, and no baseline is there"
+    seeing = run(data, "rns,oracle", epochs=1, baselines="ease")
+    assert "EASE is ahead of RNS by 0." in seeing.verdict, "a sampler that sees the labels does not count"
+
+
+def test_no_verdict_where_the_sampler_is_better_and_done(split):
+    def record(label, value, best, noise=0.001, **more):
+        draws = np.random.default_rng(0).standard_normal(50)
+        users = value + noise * (draws - draws.mean())
+        epochs = [{"epoch": epoch, "validation_ndcg@20": 0.1} for epoch in (1, 2, 3)]
+        return bn.RunRecord(
+            label, 0, "toy", epochs=epochs, final={"ndcg@20": value}, per_user={"ndcg@20": users},
+            reported_epoch=best, select="best", **more,
+        )  # fmt: skip
+
+    ease = record("EASE", 0.3, 3, spec={"sampler": None})
+    assert comparison_verdict([record("BNS", 0.4, 2), ease]) == ""
+    assert comparison_verdict([record("BNS", 0.3, 2), ease]) == "", "equal is not better"
+    assert comparison_verdict([record("BNS", 0.29, 2, noise=0.2), ease]) == "", "nor is ahead by chance"
+    rising = comparison_verdict([record("BNS", 0.4, 3), record("RNS", 0.2, 2), ease])
+    assert rising == "Still improving at the last epoch: BNS; more epochs (--epochs) may change the result."
+    better = comparison_verdict([record("BNS", 0.2, 2), record("RNS", 0.1, 2), ease])
+    assert "EASE is ahead of BNS, the best of the samplers, by 0.1000 (95% over users 0.1000 to 0.1000)" in better
 
 
 def test_a_label_belongs_to_one_contender(split):

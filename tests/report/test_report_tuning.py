@@ -10,8 +10,7 @@ from report_runs import three_samplers
 
 import bayesneg as bn
 from bayesneg.evaluation.statistics import Estimate, PairedDifference
-from bayesneg.report.comparison import render
-from bayesneg.report.tuning import tuning_sections
+from bayesneg.report.tuning import render_tuning, tuning_sections
 from bayesneg.runs.tuning_result import Advice, Evidence, Trial, TuningResult
 
 
@@ -32,33 +31,36 @@ def tuning() -> TuningResult:
     clear = PairedDifference(users, Estimate(0.02, 0.015, 0.025, "seeds", 3, 0.001), 3)
     unclear = PairedDifference(replace(users, low=-0.01, p_value=0.2), Estimate(0.02), 1)
     evidence = [Evidence("RNS", clear, True), Evidence("DNS", unclear, False)]
-    advice = Advice("BNS (weight=5)", "BNS (weight=5)", "ndcg@20", "Use BNS & be happy.", evidence, {}, {})
+    advice = Advice(
+        "BNS (weight=5)", "BNS (weight=5)", "ndcg@20", "Use BNS & be happy.", evidence, {}, {}, ["a <note>"]
+    )
     best = {"RNS": trials[0], "BNS": trials[1]}
-    return TuningResult(trials, best, three_samplers(), advice, bn.MF(), bn.BNS(), "bns:weight=5")
+    return TuningResult(trials, best, three_samplers(), advice, bn.MF(), bn.BNS())
 
 
-def test_advice_and_evidence_come_before_the_comparison(tuning):
-    page = render(tuning.records, first={"toy": tuning_sections(tuning)})
-    places = [
-        page.index(f"<h2>{name}</h2>") for name in ("Recommendation", "The search on validation data", "Comparison")
-    ]
+def test_the_sentence_comes_first_then_the_command_the_table_and_the_evidence(tuning):
+    page = render_tuning(tuning, command="bayesneg train ratings.csv --sampler bns")
+    headings = [f"<h2>{name}</h2>" for name in ("Comparison", "Evidence", "The search on validation data")]
+    texts = ['<p class="finding">Use BNS &amp; be happy.', ">bayesneg train ratings.csv --sampler bns</pre>"]
+    places = [page.index(text) for text in (*texts, *headings)]
     assert places == sorted(places)
-    assert "Use BNS &amp; be happy." in page
+    assert page.count("Use BNS &amp; be happy.") == page.count("a &lt;note&gt;") == 1
+    assert "recommends best" not in page, "one sentence says what to use"
     assert "0.0100 to 0.0300" in page
     assert "RNS (simpler)" in page
     assert page.count(">not distinguishable</td>") == 1
 
 
 def test_the_history_is_drawn_with_every_family_and_counts_the_pruned(tuning):
-    (drawn,) = tuning_sections(tuning)[1].drawings
+    (drawn,) = tuning_sections(tuning)[-1].drawings
     texts = {node.text for node in ET.fromstring(drawn.svg).iter("{http://www.w3.org/2000/svg}text")}
     assert {"RNS", "BNS", "trial"} <= texts
     assert "pruned (1)" in drawn.caption
 
 
 def test_every_trial_is_in_the_table_with_its_state(tuning):
-    (table,) = tuning_sections(tuning)[1].folds[0].tables
+    (table,) = tuning_sections(tuning)[-1].folds[0].tables
     labels = ("RNS", "BNS (weight=5)", "BNS (weight=9)", "BNS (weight=1)")
     assert [row[0].text for row in table.rows] == [f"{number}. {label}" for number, label in enumerate(labels, 1)]
-    page = render(tuning.records, first={"toy": tuning_sections(tuning)})
+    page = render_tuning(tuning)
     assert "failed: training &lt;diverged&gt;" in page

@@ -8,7 +8,8 @@ import pytest
 import bayesneg as bn
 from bayesneg.errors import InputError
 from bayesneg.evaluation.ranking import evaluate
-from bayesneg.experiments.yardsticks import beside, verdict
+from bayesneg.experiments.yardsticks import beside
+from bayesneg.runs.verdict import verdict
 
 
 @pytest.fixture(scope="module")

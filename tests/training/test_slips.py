@@ -84,9 +84,9 @@ def test_a_prior_may_be_given_by_its_name():
     assert bn.BNS(prior="learned").prior == bn.priors.Learned()
 
 
-def test_samplers_of_a_comparison_have_a_default(split):
+def test_samplers_and_baselines_of_a_comparison_have_a_default(split):
     records = bn.compare(bn.MF(dim=4), split, seeds=1, epochs=1, progress=False)
-    assert [record.label for record in records] == ["RNS", "DNS", "BNS"]
+    assert [record.label for record in records] == ["RNS", "DNS", "BNS", "POPULARITY", "EASE"]
 
 
 def test_a_run_and_its_record_are_shown_in_a_line(run):

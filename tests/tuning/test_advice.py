@@ -30,12 +30,17 @@ def runs(label: str, test: float, *, validation: float, noise: float = 0.0, seed
                 per_user={"ndcg@20": values},
                 reported_epoch=best,
                 select="best",
+                spec={"sampler": None} if label == "EASE" else {},
             )
         )
     return found
 
 
 RNS = runs("RNS", 0.40, validation=0.20, noise=0.001)
+
+
+def one_sentence(text: str) -> bool:
+    return ". " not in text and text.endswith(".")
 
 
 def test_a_tuned_sampler_that_is_clearly_better_is_advised():
@@ -47,10 +52,14 @@ def test_a_tuned_sampler_that_is_clearly_better_is_advised():
 
 
 def test_rns_is_advised_where_the_interval_holds_zero():
-    for noise, said in ((0.02, "it is as good, and simpler."), (0.2, "it is simpler, and nothing was shown to be bet")):
+    for noise, said in (
+        (0.02, "it is as good as BNS, the best on validation data, and simpler, in NDCG@20 on test data"),
+        (0.2, "it is simpler, and BNS, the best on validation data, is not shown to be better in NDCG@20 on test data"),
+    ):
         found = advise([*RNS, *runs("BNS", 0.4, validation=0.25, noise=noise)], {"RNS"})
         assert (found.label, found.favourite) == ("RNS", "BNS")
         assert found.text.startswith(f"Use RNS: {said}"), noise
+        assert one_sentence(found.text)
 
 
 def test_clear_over_users_but_not_over_seeds_is_not_clear():
@@ -67,49 +76,74 @@ def test_the_favourite_is_chosen_on_validation_though_another_is_better_on_test(
     records = [*RNS, *runs("BNS", 0.45, validation=0.25, noise=0.001), *runs("DNS", 0.47, validation=0.24, noise=0.001)]
     found = advise(records, {"RNS"})
     assert found.label == "BNS"
-    assert found.text.endswith("Better on test data, but not on validation data, which decides: DNS.")
+    assert found.notes == ["Better on test data, but not on validation data, which decides: DNS."]
+    assert one_sentence(found.text)
 
 
 def test_a_baseline_that_is_as_good_is_advised_and_so_is_one_that_is_better():
     records = [*RNS, *runs("BNS", 0.45, validation=0.25, noise=0.001)]
     as_good = advise([*records, *runs("EASE", 0.45, validation=0.24, noise=0.02)], {"RNS", "EASE"})
-    assert as_good.text.startswith("Use EASE: it is as good, and simpler.")
+    assert as_good.text.startswith(
+        "Use EASE: this baseline is as good as BNS, the best on validation data, and simpler"
+    )
     better = advise([*records, *runs("EASE", 0.50, validation=0.24, noise=0.001)], {"RNS", "EASE"})
-    assert better.text.startswith("Use EASE: it is better, and simpler.")
+    assert better.text.startswith("Use EASE: this baseline is better, and simpler, than BNS, the best on validation")
+    assert "(+0.0501, 95% over users +0.0" in better.text, "the baseline minus the sampler"
     best = advise([*records, *runs("EASE", 0.50, validation=0.30, noise=0.001)], {"RNS", "EASE"})
     assert best.label == best.favourite == "EASE"
+    assert best.text.startswith(
+        "Use EASE: this baseline is better than every tuned sampler on validation data, and on test data it is clearly "
+        "better in NDCG@20 than the best of them, BNS (+0.05"
+    )
+    assert all(map(one_sentence, (as_good.text, better.text, best.text)))
 
 
 def test_a_simple_favourite_that_clearly_lost_on_test_says_so_with_its_numbers():
     records = [*runs("RNS", 0.40, validation=0.30, noise=0.001), *runs("BNS", 0.45, validation=0.25, noise=0.001)]
     found = advise(records, {"RNS"})
     assert found.label == found.favourite == "RNS"
-    assert "Its differences in NDCG@20 on test data: to BNS (-0.05" in found.text
-    assert found.text.endswith("Better on test data, but not on validation data, which decides: BNS.")
+    assert "though on test data the best of them, BNS, is clearly better in NDCG@20 (+0.05" in found.text
+    assert found.notes == ["Better on test data, but not on validation data, which decides: BNS."]
     ease = runs("EASE", 0.47, validation=0.25, noise=0.001)  # simple as well
-    assert advise([*records, *ease], {"RNS", "EASE"}).text.endswith("which decides: BNS; EASE.")
+    assert advise([*records, *ease], {"RNS", "EASE"}).notes[-1].endswith("which decides: BNS; EASE.")
 
 
 def test_a_simple_favourite_that_won_says_by_how_much_and_against_whom_it_is_not_clear():
     favourite = runs("RNS", 0.45, validation=0.30, noise=0.001)
     beaten = advise([*favourite, *runs("BNS", 0.40, validation=0.25, noise=0.001)], {"RNS"})
-    assert "on test data: to BNS (+0.05" in beaten.text
-    assert "though not" not in beaten.text
+    assert "on test data it is clearly better in NDCG@20 than the best of them, BNS (+0.05" in beaten.text
     level = advise([*favourite, *runs("DNS2", 0.45, validation=0.25, noise=0.1)], {"RNS"})
-    assert level.text.endswith("Not distinguishable from it on test data: DNS2.")
-    alone = advise(favourite, {"RNS"}).text
-    assert alone == "Use RNS: it needs no tuned sampler, and no tuned sampler is better on validation data."
+    assert "not distinguishable in NDCG@20 from the best of them, DNS2" in level.text
+    assert level.notes == ["Not distinguishable from it on test data: DNS2."]
+    assert advise(favourite, {"RNS"}).text == "Use RNS: no tuned sampler is better on validation data."
 
 
 def test_a_tuned_rival_that_cannot_be_told_apart_is_named():
     records = [*RNS, *runs("BNS", 0.45, validation=0.25, noise=0.01), *runs("DNS2", 0.45, validation=0.24, noise=0.1)]
-    assert advise(records, {"RNS"}).text.endswith("Not distinguishable from it on test data: DNS2.")
+    assert advise(records, {"RNS"}).notes == ["Not distinguishable from it on test data: DNS2."]
+
+
+def test_the_sentence_names_loss_sampler_and_model_and_the_best_of_what_is_simpler():
+    records = [*RNS, *runs("BNS", 0.45, validation=0.25, noise=0.001), *runs("EASE", 0.42, validation=0.2, noise=0.001)]
+    described = {"BNS": "the loss BPR with the sampler BNS and the model MF"}
+    assert advise(records, {"RNS", "EASE"}, described).text.startswith(
+        "Use the loss BPR with the sampler BNS and the model MF: it is the best on validation data, and clearly better "
+        "in NDCG@20 on test data than every baseline and plain RNS, the best of them EASE (+0.0299, 95% over users "
+    )
 
 
 @pytest.mark.parametrize("best", [2, 3])
 def test_runs_that_were_best_at_their_last_epoch_are_named(best):
     found = advise([*RNS, *runs("BNS", 0.45, validation=0.25, noise=0.001, best=best)], {"RNS"})
-    assert ("Still improving at the last epoch: BNS." in found.text) == (best == 3)
+    assert found.text.endswith(
+        "Still improving at the last epoch: BNS; more epochs (--epochs) may change the result."
+    ) == (best == 3)
+    assert one_sentence(found.text) == (best == 2)
+    assert found.text.endswith(found.rising)
+    several = [runs(label, 0.4, validation=0.2, best=3) for label in ("RNS", "BNS", "DNS", "EASE")]
+    assert advise([run for each in several for run in each], {"RNS"}).rising.startswith(
+        "Still improving at the last epoch: 3 of the 3 that were trained; more epochs"
+    ), "baselines are not trained"
 
 
 def test_one_seed_is_said_to_be_one():

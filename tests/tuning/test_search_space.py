@@ -10,7 +10,7 @@ from bayesneg.config.loss_specs import LossSpec
 from bayesneg.config.registry import built_in_samplers, priors
 from bayesneg.config.specs import SamplerSpec
 from bayesneg.tuning import space
-from bayesneg.tuning.space import EVERY, LOSS_SPACE, SPACE, Among, Between, Combination, WholeBetween, family
+from bayesneg.tuning.space import EVERY, LOSS_SPACE, SPACE, Among, Between, Combination, Searched, WholeBetween, family
 from worlds import random_interactions
 
 
@@ -21,7 +21,8 @@ def split() -> bn.Split:
 
 
 def searched(text, split, loss="bpr"):
-    return family(Combination(SamplerSpec.parse(text), LossSpec.parse(loss), names_loss=loss != "bpr"), split)
+    given = Combination(bn.MF(), SamplerSpec.parse(text), LossSpec.parse(loss), names_loss=loss != "bpr")
+    return family(Searched(given), split)
 
 
 def test_every_prior_is_tried_but_those_that_see_labels_or_lack_a_column(split):
@@ -173,7 +174,8 @@ def test_a_trial_leaves_out_what_its_weighting_does_not_read(split, text):
 
 def test_a_custom_loss_is_tried_as_it_was_given(split):
     loss = LossSpec("mine", {}, bn.losses.TorchLoss(lambda s: s.positive))
-    assert family(Combination(SamplerSpec.parse("rns:negatives=2"), loss), split).ranges == {}
+    given = Combination(bn.MF(), SamplerSpec.parse("rns:negatives=2"), loss)
+    assert family(Searched(given), split).ranges == {}
 
 
 @pytest.mark.parametrize("baseline", [kind() for kind in space.BASELINES], ids=lambda each: type(each).__name__)

@@ -58,6 +58,17 @@ def test_the_usual_setting_of_every_sampler_comes_first(tuning):
     assert [trial.value for trial in tuning.best.values()] == best
 
 
+def test_trials_and_final_runs_end_where_they_no_longer_improve(split):
+    few = {**FEW, "trials": 2, "epochs": 40, "seeds": 1}
+    found = bn.tune(bn.MF(learning_rate=0.1), split, "dns", **few, patience=2)
+    assert found.plan["patience"] == 2
+    for trial, record in zip(found.trials, found.records, strict=True):
+        assert trial.state == "complete"
+        assert len(trial.curve) == len(record.epochs) < 40
+        assert max(trial.curve, key=trial.curve.get) == len(trial.curve) - 2 == record.reported_epoch
+    assert found.command.endswith("--epochs 40 --patience 2")
+
+
 def test_the_same_seed_gives_the_same_trials_and_another_gives_others(split, tuning):
     assert facts(bn.tune(MODEL, split, **FEW)) == facts(tuning)
     assert [t.sampler for t in bn.tune(MODEL, split, **FEW, seed=1).trials] != [t.sampler for t in tuning.trials]
@@ -189,7 +200,7 @@ def test_rns_is_advised_where_nothing_is_better(split):
     found = bn.tune(MODEL, split, "dns:candidates=1", **{**FEW, "seeds": 3})  # which is RNS by another name
     assert [trial.family for trial in found.trials] == ["RNS", "DNS (candidates=1)"]  # nothing to search
     assert found.advice.label == "RNS"
-    assert "needs no tuned sampler" in found.recommendation
+    assert "no tuned sampler is better on validation data" in found.recommendation
     assert isinstance(found.sampler, bn.RNS)
 
 
@@ -343,6 +354,7 @@ def test_wrong_arguments_are_named():
         ({"seeds": 0}, r"seeds must be a whole number of at least 1, got 0"),
         ({"epochs": 2.5}, r"epochs must be a whole number of at least 1, got 2\.5"),
         ({"evaluate_every": 0}, r"evaluate_every must be a whole number of at least 1, got 0"),
+        ({"patience": 0}, r"patience must be a whole number of at least 1, got 0"),
         ({"jobs": 0}, r"jobs must be a whole number of at least 1, got 0"),
         ({"seed": -1}, r"seed must be a whole number of at least 0, got -1"),
         ({"samplers": [3]}, r'samplers: each must be a sampler such as bn\.BNS\(\), or text such as "rns,bns", got 3'),
@@ -409,7 +421,8 @@ def test_losses_are_tuned_with_the_sampler_and_the_command_names_the_loss(split,
 
 
 def test_the_recommended_loss_is_an_object_and_an_option(split):
-    bpr, softmax = (tune.Combination(SamplerSpec.parse("dns"), LossSpec.parse(text)) for text in ("bpr", "psl"))
+    dns = SamplerSpec.parse("dns")
+    bpr, softmax = (tune.Combination(MODEL, dns, LossSpec.parse(text)) for text in ("bpr", "psl"))
     assert "--loss" not in tune._train_options(MODEL, bpr, split, 5, 1)
     options = tune._train_options(MODEL, softmax, split, 5, 1)
     assert options[options.index("--loss") + 1] == "psl"

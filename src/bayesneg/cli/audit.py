@@ -16,6 +16,7 @@ from bayesneg.cli.groups import command
 from bayesneg.cli.interrupt import interruptible
 from bayesneg.cli.output import check_file, report_file, say, show, show_json, show_table
 from bayesneg.cli.show import mean_text
+from bayesneg.cli.training.comparing import contenders
 from bayesneg.cli.training.listings import HelpAll
 from bayesneg.errors import InputError
 
@@ -157,7 +158,7 @@ def audit(
         check_file(out, "--out")
         if out.resolve() == page.resolve():
             raise InputError(f"--out and --report are both {out}; give two files")
-    built, specs = opt.contenders(samplers, model, settings, device)
+    built, specs = contenders(samplers, model, settings, device)
     named_losses(loss)  # before any data is read
     # what a custom sampler prints must not mix with --json
     with redirect_stdout(sys.stderr), interruptible(out, "the finished runs"):

@@ -8,15 +8,16 @@ from contextlib import redirect_stdout
 from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
 from bayesneg.cli.interrupt import interruptible
-from bayesneg.cli.output import say, show_json
+from bayesneg.cli.output import say, show, show_json
 from bayesneg.cli.show import show_comparison, show_quality
+from bayesneg.cli.training.comparing import Comparing
 from bayesneg.cli.training.listings import HelpAll
 
 
 @command
 def compare(
     *,
-    comparing: opt.Comparing,
+    comparing: Comparing,
     splitting: opt.Selecting,
     reading: opt.Reading,
     json: opt.Json = False,
@@ -24,6 +25,9 @@ def compare(
     help_all: HelpAll = False,
 ) -> None:
     """Compare samplers and losses over several seeds: a table with confidence intervals, and an HTML report.
+
+    Popularity and EASE, which take seconds, are compared with them; the output
+    says where a baseline is better and where runs were still improving.
 
     \b
     Examples:
@@ -45,7 +49,6 @@ def compare(
             model,
             split,
             {spec.label: spec.build for spec in specs},
-            baselines=comparing.baselines or (),
             select=selection,
             progress=not quiet,
             **comparing.how,
@@ -54,8 +57,10 @@ def compare(
     if json:
         runs = [record.to_dict() for record in records]
         out = None if comparing.out is None else str(comparing.out)
-        show_json({"report": str(written), "out": out, "runs": runs})
+        show_json({"report": str(written), "out": out, "verdict": records.verdict, "runs": runs})
         return
     show_comparison(records)
+    if records.verdict:
+        show(records.verdict)
     show_quality(records)
     say(f"report: {written.resolve()}")

@@ -4,34 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from bayesneg.cli.output import report_file
 from bayesneg.cli.training import completions
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 
-if TYPE_CHECKING:
-    from bayesneg.config.specs import SamplerSpec
-    from bayesneg.interfaces import Model as AnyModel
-
 READING, SPLITTING, TRAINING, TUNING = "Reading the data", "Data split", "Training", "Tuning"
 
 
-def _training(help: str, *names: str, default: str | bool = True, **more: Any) -> Any:
+def training_option(help: str, *names: str, default: str | bool = True, **more: Any) -> Any:
     return typer.Option(*names, help=help, show_default=default, rich_help_panel=TRAINING, **more)
 
 
-def _losses(help: str) -> Any:
-    return _training(help, "--loss", "--losses", metavar="NAMES", default="bpr", autocompletion=completions.losses)
+def losses_option(help: str) -> Any:
+    return training_option(
+        help, "--loss", "--losses", metavar="NAMES", default="bpr", autocompletion=completions.losses
+    )
 
 
 Model = Annotated[
     str,
-    _training(
+    training_option(
         "mf, lightgcn or torch-mf (the extra torch), or a baseline, which needs no sampler: popularity, item-knn, "
         "rp3beta, ease, gfcf, als (the extra als)",
         metavar="NAME",
@@ -39,21 +36,26 @@ Model = Annotated[
     ),
 ]
 ModelOfSamplers = Annotated[
-    str, _training("mf, lightgcn or torch-mf (the extra torch)", metavar="NAME", autocompletion=completions.models)
+    str,
+    training_option("mf, lightgcn or torch-mf (the extra torch)", metavar="NAME", autocompletion=completions.models),
 ]
 Device = Annotated[
     str | None,
-    _training("device of a torch model; auto uses a GPU if there is one", metavar="auto|cpu|cuda", default="auto"),
+    training_option(
+        "device of a torch model; auto uses a GPU if there is one", metavar="auto|cpu|cuda", default="auto"
+    ),
 ]
-Epochs = Annotated[int, _training("number of passes over the training interactions")]
-EvaluateEvery = Annotated[int, _training("epochs between two evaluations; the last epoch is always evaluated")]
+Epochs = Annotated[int, training_option("number of passes over the training interactions")]
+EvaluateEvery = Annotated[int, training_option("epochs between two evaluations; the last epoch is always evaluated")]
 Settings = Annotated[
     list[str] | None,
-    _training("setting of the model, or of every sampler that has it; may be repeated", "--set", metavar="KEY=VALUE"),
+    training_option(
+        "setting of the model, or of every sampler that has it; may be repeated", "--set", metavar="KEY=VALUE"
+    ),
 ]
 Loss = Annotated[
     str | None,
-    _training(
+    training_option(
         "bpr, softmax, ccl and others, settings after colons: softmax:temperature=0.1, or file.py:Class",
         metavar="NAME",
         default="bpr",
@@ -62,13 +64,13 @@ Loss = Annotated[
 ]
 Losses = Annotated[
     str | None,
-    _losses(
+    losses_option(
         "losses, comma-separated, each with every sampler: bpr,softmax:temperature=0.1; bayesneg train --help-all "
         "lists them all"
     ),
 ]
-Seeds = Annotated[int, _training("runs per sampler, with the seeds 0, 1, …")]
-Jobs = Annotated[int | None, _training("runs at a time", default="one per core; on a GPU 1")]
+Seeds = Annotated[int, training_option("runs per sampler, with the seeds 0, 1, …")]
+Jobs = Annotated[int | None, training_option("runs at a time", default="one per core; on a GPU 1")]
 DataDir = Annotated[
     Path | None,
     typer.Option(
@@ -93,11 +95,6 @@ def _reading(help: str, *, default: str | bool = True) -> Any:
 
 def _splitting(help: str, *names: str, default: str | bool = True) -> Any:
     return typer.Option(*names, help=help, show_default=default, rich_help_panel=SPLITTING)
-
-
-def _baselines(*, default: str) -> Any:
-    help = "baselines without sampler: popularity, item-knn, rp3beta, ease, gfcf, als; settings after colons"
-    return _training(help, metavar="NAMES", default=default)
 
 
 UserFile = Annotated[Path | None, _splitting("with --test: table of users and their attributes")]
@@ -241,101 +238,6 @@ class Selecting(Splitting):
     @property
     def _validation(self) -> float:
         return 0.0 if self.validation is None and self.selection == "last" else super()._validation
-
-
-@dataclass(frozen=True)
-class Comparing:
-    """Samplers to compare, with which model and baselines, and where the results go."""
-
-    samplers: Annotated[
-        str,
-        _training(
-            "samplers, comma-separated, settings after colons: rns,dns:candidates=5; bayesneg train --help-all lists "
-            "them all",
-            metavar="NAMES",
-            autocompletion=completions.samplers,
-        ),
-    ] = "rns,dns,bns"
-    loss: Losses = None
-    baselines: Annotated[str | None, _baselines(default="none")] = None
-    seeds: Seeds = 5
-    settings: Settings = None
-    model: ModelOfSamplers = "mf"
-    device: Device = None
-    epochs: Epochs = 100
-    evaluate_every: EvaluateEvery = 1
-    jobs: Jobs = None
-    report: Report = None
-    force: Force = False
-    out: Annotated[Path | None, typer.Option(help="folder for one run folder per sampler and seed")] = None
-    resume: Annotated[bool, typer.Option("--resume", help="keep the finished runs in --out and resume the others")] = (
-        False
-    )
-
-    def prepared(self) -> tuple[AnyModel, list[SamplerSpec]]:
-        """The model and the samplers, checked with the other options before any data is read."""
-        from bayesneg.experiments.contenders import named_baselines, named_losses
-
-        if self.resume and self.out is None:
-            raise InputError("--resume needs --out, the folder of the runs to resume")
-        named_baselines(self.baselines or ())
-        named_losses(self.loss)
-        return contenders(self.samplers, self.model, self.settings, self.device)
-
-    @property
-    def page(self) -> Path:
-        """The report to write, checked before any data is read."""
-        return report_file(self.report, "--report", default="report.html", force=self.force)
-
-    @property
-    def how(self) -> dict[str, Any]:
-        """The arguments that ``compare`` and ``tune`` share."""
-        names = ("loss", "seeds", "epochs", "evaluate_every", "jobs", "out", "resume")
-        return {name: getattr(self, name) for name in names}
-
-
-@dataclass(frozen=True)
-class Tuning(Comparing):
-    """Samplers to tune; the final comparison has the options of a comparison."""
-
-    samplers: Annotated[
-        str,
-        _training(
-            "samplers to tune, comma-separated; settings after colons are kept, the others are searched",
-            metavar="NAMES",
-        ),
-    ] = "rns,dns,bns"
-    loss: Annotated[
-        str | None,
-        _losses(
-            "losses to tune with every sampler, comma-separated; settings after colons are kept, the others are "
-            "searched"
-        ),
-    ] = None
-    baselines: Annotated[str | None, _baselines(default="popularity,item-knn,ease")] = None
-    seeds: Annotated[int, _training("runs per sampler in the final comparison")] = 5
-    epochs: Annotated[int, _training("epochs of each trial and each final run")] = 100
-    jobs: Annotated[
-        int | None, _training("runs at a time in the final comparison", default="one per core; on a GPU 1")
-    ] = None
-    out: Annotated[Path | None, typer.Option(help="folder for trials, final runs and recommendation")] = None
-    resume: Annotated[bool, typer.Option("--resume", help="resume the search in --out")] = False
-
-
-def contenders(
-    samplers: str, model: str, settings: list[str] | None, device: str | None
-) -> tuple[AnyModel, list[SamplerSpec]]:
-    """The model and the samplers with their settings; each sampler once."""
-    from bayesneg.config.registry import BASELINES
-    from bayesneg.config.specs import build_model, parse_samplers, sort_settings, with_device
-
-    if model in BASELINES:
-        raise InputError(f"model {model} samples no negatives; compare shows it with --baselines {model}")
-    for_model, specs = sort_settings(settings or (), model, parse_samplers(samplers))
-    labels = [spec.label for spec in specs]
-    if twice := {label for label in labels if labels.count(label) > 1}:
-        raise InputError(f"--samplers has {min(twice)} twice; give each once, or with other settings")
-    return build_model(model, with_device(for_model, model, device)), specs
 
 
 def _column(text: str | None) -> str | int | None:

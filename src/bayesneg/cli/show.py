@@ -44,9 +44,9 @@ ODD = {  # key of a record's data facts → singular, plural
 }
 
 
-def show_comparison(records: Sequence[RunRecord]) -> None:
+def show_comparison(records: Sequence[RunRecord], *, with_finding: bool = True) -> None:
     """Rows samplers; columns the metrics at the longest list, the paired difference to the first row, and the
-    false-negative rate of the picks; then what was found, in words.
+    false-negative rate of the picks; then what was found, in words, unless that was said before.
     """
     available = final_keys(records)
     longest = max(int(key.split("@")[1]) for key in available if "@" in key)
@@ -80,7 +80,8 @@ def show_comparison(records: Sequence[RunRecord]) -> None:
         bound = "by the ground truth" if all(row.truth_known for row in rows) else "by held-out labels, a lower bound"
         show(f"false negatives: their share of the last epoch's picks, {bound}")
     _say_odd(records[0].data, records)
-    show(finding(records, main))
+    if with_finding:
+        show(finding(records, main))
 
 
 def show_quality(records: Sequence[RunRecord]) -> None:

@@ -117,8 +117,7 @@ def train(
     from bayesneg.tracking.by_name import tracker_from
 
     _check_out(out, resume=resume, final=final)
-    yardsticks = "" if baselines == "none" else baselines
-    named_baselines(yardsticks or ())
+    named_baselines(baselines)  # before any data is read
     selection = splitting.selection
     earlier = None if start is None else load_run(start)
     plan = planned(
@@ -158,7 +157,7 @@ def train(
     )
     if start is not None:
         say(f"started from {start}: {_known_and_new(run.record)}")
-    others = beside(run, yardsticks)
+    others = beside(run, baselines)
     said = _verdict(run.record, others, start)
     if final:
         everything, n_epochs = split.whole(), run.record.reported_epoch
@@ -212,7 +211,7 @@ def _known_and_new(record: RunRecord) -> str:
 
 def _verdict(record: RunRecord, others: list[RunRecord], start: Path | None) -> str:
     """What is said of the result; none is given on data that the start was trained on."""
-    from bayesneg.experiments.yardsticks import verdict
+    from bayesneg.runs.verdict import verdict
 
     if start is None or not (seen := record.spec["start"]["n_held_out_seen"]):
         return verdict(record, others)

@@ -6,15 +6,16 @@ import shlex
 import sys
 from contextlib import redirect_stdout
 from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
 from bayesneg.cli.interrupt import interruptible
-from bayesneg.cli.output import say, show, show_json, show_table
+from bayesneg.cli.output import say, show, show_json, show_table, warnings_as_notes
 from bayesneg.cli.show import show_comparison
+from bayesneg.cli.training.comparing import Tuning
 from bayesneg.cli.training.listings import HelpAll
 from bayesneg.errors import InputError
 
@@ -28,46 +29,48 @@ SHOWN: Final = 10  # best trials in the table; the report has all
 @command
 def tune(
     *,
-    trials: Annotated[int, typer.Option(help="settings to try on validation data", rich_help_panel=opt.TUNING)] = 25,
-    comparing: opt.Tuning,
+    trials: Annotated[int, typer.Option(help="settings to try on validation data", rich_help_panel=opt.TUNING)] = 30,
+    comparing: Tuning,
     splitting: opt.Splitting,
     reading: opt.Reading,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
     help_all: HelpAll = False,
 ) -> None:
-    """Search the settings of samplers and losses on validation data, and recommend one.
+    """Search losses and samplers on validation data, and recommend one.
 
-    Settings that are not given are searched: candidates, λ, prior, likelihood;
-    temperature and other settings of a loss, pool size and weighting.
-    The best of each sampler is then compared over several seeds with plain
-    RNS and the baselines; test labels are used only there. The output is a
-    recommendation, the command that trains it, and an HTML report. Needs the
-    extra tune: pip install 'bayesneg\\[tune]'.
+    Unless --samplers, --loss or --model is given, these are searched: softmax
+    over a shared pool of uniform negatives and over in-batch negatives, each
+    with posterior weights and without (these need the extra torch); BPR with
+    BNS; BPR with plain RNS. Settings that are not given are searched:
+    temperature and negative weight of a loss; candidates, λ, prior, likelihood.
+    The best of each is then compared over several seeds with plain RNS and the
+    baselines; test labels are used only there. The output is a sentence that
+    says what to use and why, the command that trains it, the table, and an
+    HTML report. Needs the extra tune: pip install 'bayesneg\\[tune]'.
 
     \b
     Examples:
+      bayesneg tune clicks.csv --out tuned
       bayesneg tune clicks.csv --trials 40 --out tuned
       bayesneg tune clicks.csv --trials 40 --out tuned --resume
       bayesneg tune ml-100k --samplers dns,bns:prior=learned --set dim=64
       bayesneg tune ml-100k --samplers rns,bns --loss softmax --epochs 40
       bayesneg tune ml-100k --baselines ease:l2=500,als --seeds 3 --json
     """
-    from bayesneg.report.comparison import write_report
-    from bayesneg.report.tuning import tuning_sections
+    from bayesneg.report.tuning import write_tuning_report
     from bayesneg.runs.folder import write_json
     from bayesneg.tuning.tune import tune as search
 
     page = comparing.page
-    model, specs = comparing.prepared()
+    model, samplers = comparing.searched()
     if splitting.validation == 0:
         raise InputError("tune selects settings and epochs on validation data; --validation must be above 0, got 0")
     split = splitting.split(reading)
-    baselines: dict[str, Any] = {} if comparing.baselines is None else {"baselines": comparing.baselines}
-    with redirect_stdout(sys.stderr), interruptible(comparing.out):
-        found = search(model, split, specs, trials=trials, progress=not quiet, **baselines, **comparing.how)
+    with redirect_stdout(sys.stderr), warnings_as_notes(), interruptible(comparing.out):
+        found = search(model, split, samplers, trials=trials, progress=not quiet, **comparing.how)
     train = train_command(found, reading, splitting)
-    written = write_report(found.records, page, first={found.records[0].dataset: tuning_sections(found)})
+    written = write_tuning_report(found, page, command=train)
     out = comparing.out
     if out is not None:
         write_json(out / RECOMMENDED, {**found.to_dict()["recommended"], "command": train})
@@ -75,9 +78,11 @@ def tune(
         where = {"report": str(written), "out": None if out is None else str(out)}
         show_json({**where, "command": train, **found.to_dict()})
         return
+    show(f"{found.recommendation}\n\n  {train}\n")
+    show_comparison(found.records, with_finding=False)
+    for note in found.advice.notes:
+        show(note)
     _show_trials(found)
-    show_comparison(found.records)
-    show(f"\n{found.recommendation}\n\n  {train}\n")
     if out is not None:
         say(f"recommendation and command: {out / RECOMMENDED}; every trial: {out / 'tuning.json'}")
     say(f"report: {written.resolve()}")

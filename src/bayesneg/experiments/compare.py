@@ -12,6 +12,7 @@ from bayesneg.checks import whole
 from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.experiments.contenders import (
+    YARDSTICKS,
     Baselines,
     Contender,
     Losses,
@@ -40,7 +41,7 @@ def compare(
     samplers: Samplers = "rns,dns,bns",
     *,
     loss: Losses | None = None,
-    baselines: Baselines | None = None,
+    baselines: Baselines = YARDSTICKS,
     seeds: int | Iterable[int] = 5,
     epochs: int = 100,
     select: Literal["last", "best"] | None = None,
@@ -63,7 +64,8 @@ def compare(
         loss: One loss such as ``bn.losses.Softmax()``, by default BPR, or several: a list, a mapping label → loss, or
             text as on the command line, ``"bpr,softmax:temperature=0.1"``. With several, the label of a run says which
             loss it is: ``BNS + Softmax``.
-        baselines: Models that need no sampler, given in the same ways: ``[bn.baselines.EASE()]``, ``"ease"``.
+        baselines: Models that need no sampler, given in the same ways: ``[bn.baselines.EASE()]``, ``"ease"``; by
+            default popularity and EASE, ``()`` for none.
         seeds: How many (0, 1, …), or which.
         epochs: Passes over the training interactions.
         select: The epoch to report, as in :func:`bayesneg.fit`.
@@ -74,21 +76,22 @@ def compare(
         progress: Show a progress bar for each label on stderr.
 
     Returns:
-        A list with one record per run, sampler by sampler, loss by loss, seed by seed; the baselines last.
+        A list with one record per run, sampler by sampler, loss by loss, seed by seed; the baselines last. Its
+        ``verdict`` says where a baseline is better, and which runs were still improving.
 
     >>> from bayesneg.data.splits import split
     >>> from bayesneg.data.synthetic import synthetic
     >>> from bayesneg.models.mf import MF
     >>> data = split(synthetic(60, 80, seed=0), test=0.2, seed=0)
-    >>> records = compare(MF(dim=8), data, "rns,bns", baselines="ease", seeds=1, epochs=2, progress=False)
+    >>> records = compare(MF(dim=8), data, "rns,bns", seeds=1, epochs=2, progress=False)
     >>> [(record.label, record.seed) for record in records]
-    [('RNS', 0), ('BNS', 0), ('EASE', 0)]
+    [('RNS', 0), ('BNS', 0), ('POPULARITY', 0), ('EASE', 0)]
     """
     check_order("compare", model)
     if not isinstance(split, Split):
         raise InputError(f"split must be a split, got {type(split).__name__}; bn.split(data, validation=0.1) makes one")
     found = contenders(
-        named_models(model), named_samplers(samplers), named_losses(loss), named_baselines(baselines or ()), split
+        named_models(model), named_samplers(samplers), named_losses(loss), named_baselines(baselines), split
     )
     records = run_contenders(
         found,
@@ -117,8 +120,9 @@ def run_contenders(
     out: str | Path | None,
     resume: bool,
     progress: bool,
+    patience: int | None = None,
 ) -> list[RunRecord]:
-    """Train each contender with each seed, as :func:`compare` does."""
+    """Train each contender with each seed, as :func:`compare` does; ``patience`` as in :func:`bayesneg.fit`."""
     if len(split.test) == 0:
         raise InputError(
             "split has an empty test part, so there is nothing to compare on; compare before split.whole()"
@@ -132,11 +136,15 @@ def run_contenders(
     ]
     folders = [run.folder for run in runs if run.folder is not None]
     _check_folders(folders, resume)
-    how: dict[str, Any] = {"select": select, "evaluate_every": evaluate_every}
+
+    def how(run: _Run) -> dict[str, Any]:
+        stops = {} if run.sampler is None else {"patience": patience}
+        return {"select": select, "evaluate_every": evaluate_every, **stops}
+
     for run in runs:
         if run.folder is not None and files.holds_run(run.folder):
             begun = begun_record(
-                run.model, split, run.sampler, run.loss or BPR_LOSS, seed=run.seed, label=run.label, **how
+                run.model, split, run.sampler, run.loss or BPR_LOSS, seed=run.seed, label=run.label, **how(run)
             )
             check_resumable(run.folder, begun, epochs)
     new = [folder for folder in folders if not files.holds_run(folder)]
@@ -145,7 +153,9 @@ def run_contenders(
         resumed = resume and run.folder is not None
         recorded: dict[str, Any] = {"seed": run.seed, "label": run.label, "out": run.folder, "resume": resumed}
         with naming(run.label, run.seed):
-            found = fit(run.model, split, run.sampler, loss=run.loss, epochs=epochs, progress=show, **recorded, **how)
+            found = fit(
+                run.model, split, run.sampler, loss=run.loss, epochs=epochs, progress=show, **recorded, **how(run)
+            )
             return found.record
 
     n_epochs = [1 if run.sampler is None else epochs for run in runs]

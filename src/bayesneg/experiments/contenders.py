@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from bayesneg.config.loss_specs import check_loss, parse_losses
 from bayesneg.config.settings import assignments
@@ -22,6 +22,8 @@ Samplers = SamplerLike | Mapping[str, SamplerLike] | Iterable[SamplerLike]
 Losses = str | Loss | Mapping[str, str | Loss] | Iterable[str | Loss]
 Models = str | Model | Mapping[str, str | Model] | Iterable[str | Model]
 Baselines = str | Baseline | Mapping[str, str | Baseline] | Iterable[str | Baseline]
+YARDSTICKS: Final = "popularity,ease"  # baselines beside trained models unless others are given; both take seconds
+NO_BASELINES: Final = "none"
 
 
 class Contender(NamedTuple):
@@ -111,12 +113,13 @@ def named_losses(loss: Losses | None) -> dict[str, Loss]:
 
 
 def named_baselines(baselines: Baselines) -> dict[str, Baseline]:
-    """Label → baseline, which needs no sampler.
+    """Label → baseline, which needs no sampler; ``"none"`` and ``()`` are none.
 
     >>> named_baselines("ease:l2=200")
     {'EASE (l2=200)': EASE(l2=200.0, form='auto')}
     """
-    return by_label("baselines", baselines, _baseline)
+    is_none = isinstance(baselines, str) and baselines.strip().lower() == NO_BASELINES
+    return by_label("baselines", () if is_none else baselines, _baseline)
 
 
 def _sampler(label: str | None, given: Any) -> Iterator[tuple[str, MakeSampler]]:

@@ -6,6 +6,7 @@ matplotlib and jinja2 are imported when a report is rendered, not before.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bayesneg.errors import InputError
@@ -20,6 +21,7 @@ from bayesneg.report.pages import Headline, Section, render_page, write_page
 from bayesneg.report.summary import final_keys, summarise
 from bayesneg.runs.record import RunRecord, is_number
 from bayesneg.runs.run import Run
+from bayesneg.runs.verdict import comparison_verdict
 
 SectionsOfDatasets = Mapping[str, Sequence[Section]]  # dataset → sections beside those of its records
 _LEADING = ("ndcg", "precision", "recall", "auc")
@@ -79,8 +81,13 @@ def render(
     first: SectionsOfDatasets | None = None,
     indistinguishable: Mapping[str, LabelPairs] | None = None,
     last: SectionsOfDatasets | None = None,
+    recommended: Headline | None = None,
+    after_table: Sequence[Section] = (),
 ) -> str:
-    """The page of :func:`write_report` as text; the same records give the same bytes."""
+    """The page of :func:`write_report` as text; the same records give the same bytes.
+
+    ``recommended`` is what a search found, in place of the finding; ``after_table`` are its sections.
+    """
     if not records:
         raise InputError("records must hold at least one run, got none")
     found = studies(records)
@@ -89,18 +96,21 @@ def render(
     for place, (dataset, runs) in enumerate(found.items(), 1):
         anchor = f"s{place}"  # starts every id of the study, and is where its link leads
         key = primary_key(final_keys(runs))
+        found_best = quality_finding(runs, key, (indistinguishable or {}).get(dataset, frozenset()))
+        beside = [comparison_verdict(runs), false_negative_finding(runs, key)]
+        headline = Headline(found_best, also=beside) if recommended is None else recommended
         headlines.append(
-            Headline(
-                quality_finding(runs, key, (indistinguishable or {}).get(dataset, frozenset())),
-                also=false_negative_finding(runs, key),
+            replace(
+                headline,
                 lead=dataset if several else "",
                 anchor=anchor if several else "",
                 facts=_facts(runs),
-                notes=notes(runs),
+                notes=[*headline.notes, *notes(runs)],
             )
         )
         sections += [Section(dataset, anchor=anchor)] if several else []
-        sections += [*(first or {}).get(dataset, ()), *_study(runs, anchor, of=f": {dataset}" if several else "")]
+        study = [*_study(runs, anchor, of=f": {dataset}" if several else "")]
+        sections += [*(first or {}).get(dataset, ()), *study[:1], *after_table, *study[1:]]
         sections += (last or {}).get(dataset, ())
     return render_page(
         title or _title(found),

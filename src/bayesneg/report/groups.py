@@ -91,11 +91,14 @@ def run_groups(runs: Sequence[RunRecord]) -> list[RunGroup]:
         raise InputError(f"runs of several datasets cannot be compared: {', '.join(studies(runs))}; see studies()")
     several_models = len({run.model for run in runs if not run.is_baseline}) > 1
     losses: dict[str, set[str]] = {}
+    models: dict[str, set[str]] = {}
     for run in runs:
         losses.setdefault(run.label, set()).add(run.loss)
+        models.setdefault(run.label, set()).add(run.model)
     found: dict[tuple[str, int], list[RunRecord]] = {}
     for run in runs:
-        named = several_models and run.model and not run.is_baseline
+        is_said = len(models[run.label]) == 1 and run.label.startswith(f"{run.model.partition(' ')[0]} ")
+        named = several_models and run.model and not run.is_baseline and not is_said
         name = f"{run.label} · {run.model}" if named else run.label
         name += f" · {run.loss}" if len(losses[run.label]) > 1 else ""
         place = 1

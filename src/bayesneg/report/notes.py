@@ -33,7 +33,8 @@ def _oracles(groups: Sequence[RunGroup]) -> Iterator[str]:
 def _unlike(groups: Sequence[RunGroup]) -> Iterator[str]:
     """Ways in which the groups differ besides their sampler."""
     trained = [group for group in groups if not group.is_baseline]
-    if _differ(trained, lambda run: len(run.epochs)):
+    stops = all(run.spec.get("patience") for group in trained for run in group.runs)  # early, each where it is done
+    if _differ(trained, lambda run: len(run.epochs)) and not stops:
         lengths = joined(f"{group.name} {len(group.runs[0].epochs)}" for group in trained)
         yield f"Trained for different numbers of epochs: {lengths}."
     if _differ(groups, lambda run: run.select):

@@ -106,7 +106,8 @@ class Headline:
     """A finding at the top of the page, with the facts and the warnings that belong to it."""
 
     text: str
-    also: str = ""  # a second finding, set smaller
+    command: str = ""  # what to run, below the text
+    also: Sequence[str] = ()  # further findings, set smaller; an empty one is left out
     lead: str = ""  # which study it is about, where there are several
     anchor: str = ""
     facts: str = ""

@@ -5,34 +5,58 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import accumulate
+from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from bayesneg.evaluation.metric_names import metric_name
 from bayesneg.evaluation.statistics import Estimate
+from bayesneg.report.comparison import render
 from bayesneg.report.figures.canvas import GREY, svg
 from bayesneg.report.figures.captions import drawing
 from bayesneg.report.figures.plots import look
 from bayesneg.report.names import NOTHING, counted, number, signed
-from bayesneg.report.pages import Drawing, Section, Table, TableCell
+from bayesneg.report.pages import Drawing, Headline, Section, Table, TableCell, write_page
 from bayesneg.runs.tuning_result import Advice, Evidence, Trial, TuningResult
 
 
+def write_tuning_report(tuning: TuningResult, path: str | Path, *, command: str | None = None) -> Path:
+    """Write the page of a search: what to use and why, the command, the table, the evidence, the trials.
+
+    Args:
+        tuning: What :func:`bayesneg.tune` returned.
+        path: The file to write.
+        command: The command that trains the recommendation, by default that of the result.
+
+    Returns:
+        The path of the file.
+    """
+    return write_page(render_tuning(tuning, command=command), path)
+
+
+def render_tuning(tuning: TuningResult, *, command: str | None = None) -> str:
+    """The page of :func:`write_tuning_report` as text."""
+    advice = tuning.advice
+    first = advice.text.removesuffix(advice.rising).rstrip()
+    headline = Headline(first, command=command or tuning.command or "", also=[advice.rising], notes=advice.notes)
+    return render(tuning.records, recommended=headline, after_table=tuning_sections(tuning))
+
+
 def tuning_sections(tuning: TuningResult) -> list[Section]:
-    """The sections that come before the final comparison: ``first`` of :func:`bayesneg.write_report`.
+    """The sections that follow the table of the final comparison.
 
     Args:
         tuning: What :func:`bayesneg.tune` returned.
 
     Returns:
-        The recommendation with its evidence, and the search with its trials.
+        The evidence of the recommendation, and the search with its trials.
     """
     name = metric_name(tuning.advice.key)
     trials = Section("All trials", tables=[_trials(tuning.trials, name)])
-    evidence = [_evidence(tuning.advice)] if tuning.advice.evidence else []
+    evidence = [Section("Evidence", tables=[_evidence(tuning.advice)])] if tuning.advice.evidence else []
     return [
-        Section("Recommendation", text=tuning.advice.text, is_finding=True, tables=evidence),
+        *evidence,
         Section("The search on validation data", drawings=[_history(tuning, name)], folds=[trials]),
     ]
 

@@ -9,6 +9,7 @@ from bayesneg.evaluation.statistics import Estimate, estimate
 from bayesneg.notebooks import html_table, with_half_width
 from bayesneg.runs.pairing import paired
 from bayesneg.runs.record import RunRecord
+from bayesneg.runs.verdict import comparison_verdict
 
 SHOWN: Final = ("ndcg", "recall")  # at the longest list; a report has every metric
 
@@ -22,16 +23,24 @@ class Comparison(list[RunRecord]):
     True
     """
 
+    @property
+    def verdict(self) -> str:
+        """Whether a baseline is better than every sampler, and which runs were still improving; empty if neither."""
+        return comparison_verdict(self)
+
     def _repr_html_(self) -> str:
-        return comparison_html(self)
+        return comparison_html(self, notes=[self.verdict] if self.verdict else [])
 
 
-def comparison_html(records: Sequence[RunRecord], *, title: str = "", notes: Sequence[str] = ()) -> str:
+def comparison_html(
+    records: Sequence[RunRecord], *, title: str = "", above: Sequence[str] = (), notes: Sequence[str] = ()
+) -> str:
     """A row per label: means over the seeds with 95% intervals, and the paired difference to the first label.
 
     Args:
         records: Runs on one dataset.
         title: The caption; the dataset and the number of seeds unless given.
+        above: Lines above the table.
         notes: Lines below the table.
     """
     groups: dict[str, list[RunRecord]] = {}
@@ -49,7 +58,7 @@ def comparison_html(records: Sequence[RunRecord], *, title: str = "", notes: Seq
     over = "users" if n_seeds == 1 else f"{n_seeds} seeds"
     said = f"{first[0].dataset if first else 'no runs'}: mean ± 95% over {over}"
     heads = ("", *keys, f"{keys[0]} − {first[0].label}" if keys else "")
-    return html_table(title or said, heads, rows, notes=notes)
+    return html_table(title or said, heads, rows, above=above, notes=notes)
 
 
 def _keys(records: Sequence[RunRecord]) -> list[str]:

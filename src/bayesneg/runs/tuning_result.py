@@ -90,10 +90,12 @@ class Advice:
         label: Label of what is recommended.
         favourite: Label of the best on validation data, over the seeds of the final comparison.
         key: Metric, ``"ndcg@20"``.
-        text: The recommendation in sentences.
+        text: The recommendation: one sentence, and a second one where runs were still improving at their last epoch.
         evidence: The favourite against each rival on test data.
         validation: Label → mean over the seeds on validation data.
         test: Label → mean over the seeds on test data, at the same epochs.
+        notes: Sentences on what else the comparison showed, and on what was left out of the search.
+        rising: The second sentence of the text; empty where no run was still improving.
     """
 
     label: str
@@ -103,6 +105,8 @@ class Advice:
     evidence: Sequence[Evidence]
     validation: Mapping[str, float]
     test: Mapping[str, float]
+    notes: Sequence[str] = ()
+    rising: str = ""
 
 
 @dataclass(frozen=True)
@@ -133,9 +137,19 @@ class TuningResult:
     options: Sequence[str] | None = None
     plan: Mapping[str, Any] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        """The recommendation, the command, and mean test scores of the final comparison, the best first."""
+        width = max(map(len, self.advice.test), default=0)
+        ranked = sorted(self.advice.test.items(), key=lambda each: -each[1])
+        table = [
+            f"{'':<{width}}  {self.advice.key} on test data",
+            *(f"{one:<{width}}  {mean:.4f}" for one, mean in ranked),
+        ]
+        return "\n\n".join([self.recommendation, *filter(None, [self.command]), "\n".join(table)])
+
     @property
     def recommendation(self) -> str:
-        """What to use and why, in sentences."""
+        """What to use and why: one sentence, and a second one where more epochs may change it."""
         return self.advice.text
 
     @property
@@ -149,9 +163,9 @@ class TuningResult:
             for family, trial in self.best.items()
             if trial.value is not None
         ]
-        notes = [self.recommendation, *([] if self.command is None else [self.command]), *best]
+        above = [self.recommendation, *([] if self.command is None else [self.command])]
         title = f"{self.advice.label} is recommended, of {len(self.trials):,} trials; test metrics"
-        return comparison_html(self.records, title=title, notes=notes)
+        return comparison_html(self.records, title=title, above=above, notes=[*self.advice.notes, *best])
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values, for JSON.

@@ -1,12 +1,14 @@
 """From the final comparison to a recommendation: the simplest setting that nothing clearly beats.
 
 The favourite is chosen on validation data alone. Test labels are then used once, to decide whether it is clearly better
-than plain RNS and the baselines. Where it is not, the simpler one is recommended.
+than plain RNS and the baselines. Where it is not, the simpler one is recommended. The text is one sentence, and a
+second one only where runs were still improving at their last epoch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Final
 
@@ -15,23 +17,25 @@ from bayesneg.evaluation.statistics import Estimate, PairedDifference
 from bayesneg.runs.pairing import paired
 from bayesneg.runs.record import RunRecord
 from bayesneg.runs.tuning_result import Advice, Evidence
+from bayesneg.runs.verdict import grouped, still_rising
 
 CLOSE: Final = 0.05  # relative difference up to which two scores count as equally good
 
 
-def advise(records: Sequence[RunRecord], simpler: Collection[str]) -> Advice:
+def advise(
+    records: Sequence[RunRecord], simpler: Collection[str], described: Mapping[str, str] | None = None
+) -> Advice:
     """The recommendation that follows from the records.
 
     Args:
         records: Runs of the final comparison.
         simpler: Labels of plain RNS and of the baselines.
+        described: Label → what it is, with loss, sampler and model; the label where there is none.
 
     Returns:
         The recommendation with the numbers behind it.
     """
-    groups: dict[str, list[RunRecord]] = {}
-    for record in records:
-        groups.setdefault(record.label, []).append(record)
+    groups = grouped(records)
     key = _judged_by(records[0])
     validation = {label: fmean(_chosen(run, f"validation_{key}") for run in runs) for label, runs in groups.items()}
     test = {label: fmean(run.final[key] or 0.0 for run in runs) for label, runs in groups.items()}
@@ -46,44 +50,73 @@ def advise(records: Sequence[RunRecord], simpler: Collection[str]) -> Advice:
         for each in evidence
         if each.is_simpler and not (each.difference.is_clear and each.difference.mean > 0)
     }
+    baselines = {label for label, runs in groups.items() if runs[0].is_baseline}
     if favourite in simpler or not as_good:
-        label, text = favourite, _won(favourite, evidence, favourite in simpler, key)
+        label, notes = favourite, [*_notes(evidence)]
+        tuned = [each for each in evidence if not each.is_simpler]
+        best = max(tuned, key=lambda each: validation[each.rival], default=None)
+        why = _simple_won(favourite in baselines, best, key) if favourite in simpler else _won(evidence, test, key)
     else:
-        label = max(as_good, key=lambda rival: validation[rival])
-        text = _as_good(favourite, as_good, label, key, CLOSE * abs(test[label]))
-    return Advice(label, favourite, key, text + _unfinished(groups), evidence, validation, test)
+        label, notes = max(as_good, key=lambda rival: validation[rival]), []
+        is_baseline = label in baselines
+        why = _as_good(favourite, as_good[label].difference, is_baseline, key, CLOSE * abs(test[label]))
+    sentence, rising = f"Use {(described or {}).get(label, label)}: {why}.", still_rising(groups)
+    return Advice(label, favourite, key, f"{sentence} {rising}".strip(), evidence, validation, test, notes, rising)
 
 
-def _won(favourite: str, evidence: Sequence[Evidence], is_simple: bool, key: str) -> str:
-    against = "; ".join(_against(each) for each in evidence if is_simple or each.is_simpler)
-    if is_simple:
-        text = f"Use {favourite}: it needs no tuned sampler, and no tuned sampler is better on validation data."
-        text += f" Its differences in {metric_name(key)} on test data: to {against}." if against else ""
+def _won(evidence: Sequence[Evidence], test: Mapping[str, float], key: str) -> str:
+    """Of a tuned setting that is clearly better than everything simpler."""
+    simpler = [each for each in evidence if each.is_simpler]
+    text = "it is the best on validation data"
+    if not simpler:
+        return text
+    nearest = max(simpler, key=lambda each: test[each.rival])
+    name, gap = f"{nearest.rival} ({_by(nearest.difference)})", metric_name(key)
+    if len(simpler) == 1:
+        return f"{text}, and clearly better in {gap} on test data than {name}"
+    return (
+        f"{text}, and clearly better in {gap} on test data than every baseline and plain RNS, the best of them {name}"
+    )
+
+
+def _simple_won(is_baseline: bool, best: Evidence | None, key: str) -> str:
+    """Of plain RNS or a baseline that is the best on validation data; ``best`` is the best tuned setting there."""
+    lead = "this baseline is better than every tuned sampler" if is_baseline else "no tuned sampler is better"
+    if best is None:
+        return f"{lead} on validation data"
+    found, name = best.difference, metric_name(key)
+    if not found.is_clear:
+        on_test = f"it is not distinguishable in {name} from the best of them, {best.rival} ({_by(found)})"
+    elif found.mean > 0:
+        on_test = f"it is clearly better in {name} than the best of them, {best.rival} ({_by(found)})"
     else:
-        text = f"Use {favourite}: it is the best on validation data, and clearly better in {metric_name(key)} on test "
-        text += f"data than {against}."
+        on_test = f"the best of them, {best.rival}, is clearly better in {name} ({_by(_reversed(found))})"
+    return f"{lead} on validation data, {'though' if _loses(found) else 'and'} on test data {on_test}"
+
+
+def _as_good(favourite: str, found: PairedDifference, is_baseline: bool, key: str, margin: float) -> str:
+    """Of something simpler than which the favourite is not clearly better."""
+    what = "this baseline" if is_baseline else "it"
+    name = f"in {metric_name(key)} on test data"
+    test = f"{name} ({_by(_reversed(found))})"
+    if _loses(found):
+        return f"{what} is better, and simpler, than {favourite}, the best on validation data, {test}"
+    if _within(found, margin):
+        return f"{what} is as good as {favourite}, the best on validation data, and simpler, {test}"
+    return (
+        f"{what} is simpler, and {favourite}, the best on validation data, is not shown to be better {name} "
+        f"({_by(found)}), which more seeds may decide"
+    )
+
+
+def _notes(evidence: Sequence[Evidence]) -> Iterator[str]:
+    """Rivals that are equal to the recommendation on test data, or ahead of it there."""
     equals = [each.rival for each in evidence if not each.difference.is_clear]
     ahead = [each.rival for each in evidence if _loses(each.difference)]
     if equals:
-        text += f" Not distinguishable from it on test data: {'; '.join(equals)}."
+        yield f"Not distinguishable from it on test data: {'; '.join(equals)}."
     if ahead:
-        text += f" Better on test data, but not on validation data, which decides: {'; '.join(ahead)}."
-    return text
-
-
-def _as_good(favourite: str, as_good: Mapping[str, Evidence], label: str, key: str, margin: float) -> str:
-    found = "; ".join(_against(each) for each in as_good.values())
-    difference = as_good[label].difference
-    if _loses(difference):
-        verdict = "it is better, and simpler"
-    elif _within(difference, margin):
-        verdict = "it is as good, and simpler"
-    else:
-        verdict = "it is simpler, and nothing was shown to be better; more seeds may distinguish them"
-    return (
-        f"Use {label}: {verdict}. The best on validation data, {favourite}, is not clearly better on test data in "
-        f"{metric_name(key)} than {found}."
-    )
+        yield f"Better on test data, but not on validation data, which decides: {'; '.join(ahead)}."
 
 
 def _within(found: PairedDifference, margin: float) -> bool:
@@ -92,10 +125,17 @@ def _within(found: PairedDifference, margin: float) -> bool:
     return all(max(abs(one.low), abs(one.high)) <= margin for one in ranges)
 
 
-def _against(evidence: Evidence) -> str:
-    found = evidence.difference
+def _by(found: PairedDifference) -> str:
+    """What is recommended minus a rival: ``+0.0120, 95% over users …, over 5 seeds …``."""
     seeds = f", over {found.n_seeds} seeds {_range(found.over_seeds)}" if found.n_seeds > 1 else ", one seed only"
-    return f"{evidence.rival} ({found.mean:+.4f}, 95% over users {_range(found.over_users)}{seeds})"
+    return f"{found.mean:+.4f}, 95% over users {_range(found.over_users)}{seeds}"
+
+
+def _reversed(found: PairedDifference) -> PairedDifference:
+    users, seeds = (
+        replace(one, mean=-one.mean, low=-one.high, high=-one.low) for one in (found.over_users, found.over_seeds)
+    )
+    return PairedDifference(users, seeds, found.n_seeds)
 
 
 def _range(difference: Estimate) -> str:
@@ -104,18 +144,6 @@ def _range(difference: Estimate) -> str:
 
 def _loses(found: PairedDifference) -> bool:
     return found.is_clear and found.mean < 0
-
-
-def _unfinished(groups: Mapping[str, Sequence[RunRecord]]) -> str:
-    """A warning where most runs were best at their last epoch: more epochs may change the verdict."""
-    rising = [
-        label
-        for label, runs in groups.items()
-        if len(runs[0].epochs) > 1 and 2 * sum(run.reported_epoch == len(run.epochs) for run in runs) > len(runs)
-    ]
-    if not rising:
-        return ""
-    return f" Still improving at the last epoch: {'; '.join(rising)}. More epochs may change this recommendation."
 
 
 def _judged_by(record: RunRecord) -> str:

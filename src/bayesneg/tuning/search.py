@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
-from bayesneg.interfaces import Model, NegativeSampler, Prior
+from bayesneg.interfaces import NegativeSampler, Prior
 from bayesneg.progress import Update
 from bayesneg.runs.tuning_result import State, Trial
 from bayesneg.samplers.posterior.sampler import PosteriorSampler
@@ -34,12 +34,16 @@ if TYPE_CHECKING:
 BAR: Final = "search"  # the label of the progress bar
 JOURNAL: Final = "search.jsonl"
 RANDOM: Final = 8  # trials before Optuna's model of what is good proposes any
-UNPRUNED: Final = 4  # trials before any is pruned
+UNPRUNED: Final = 4  # trials before any is pruned, and the first of each family
 ATTEMPTS: Final = 40  # to find a setting that was not tried, the last of them at random
 
 
 class _PrunedError(Exception):
     """The trial lies below the median of those before it."""
+
+
+class _ConvergedError(Exception):
+    """The trial has not improved for as many evaluations as ``patience``."""
 
 
 def require_optuna() -> None:
@@ -52,10 +56,10 @@ class Search:
     """What is searched, on which data, and the study that records it."""
 
     families: Sequence[Family]
-    model: Model
     split: Split  # a blind one
     epochs: int
     evaluate_every: int
+    patience: int | None  # evaluations without a better one after which a trial ends; None: never
     seed: int
     study: optuna.Study
     learned: dict[Prior, Prior] = field(default_factory=dict)  # shared by trials with the same settings
@@ -140,6 +144,8 @@ class Search:
         state = TrialState.COMPLETE
         try:
             self._train(asked, tried, bar)
+        except _ConvergedError:
+            pass  # as complete as a run that stops early
         except _PrunedError:
             state = TrialState.PRUNED
         except BayesnegError as error:  # diverged, say: a result for the setting, not the end of the search
@@ -156,6 +162,8 @@ class Search:
         bar(BAR, *self.shown)
 
     def _train(self, asked: optuna.Trial, tried: Combination, bar: Update) -> None:
+        values: list[float] = []
+
         def after_epoch(line: dict[str, Any]) -> None:
             n_done, best = self.shown
             bar(BAR, n_done, f"{best}  now {tried.label}, epoch {line['epoch']}".strip())
@@ -163,11 +171,14 @@ class Search:
             if value is None:
                 return
             asked.report(value, line["epoch"])
+            values.append(value)
+            if self.patience is not None and len(values) - 1 - values.index(max(values)) >= self.patience:
+                raise _ConvergedError
             if line["epoch"] < self.epochs and asked.should_prune():
                 raise _PrunedError
 
         fit(
-            self.model,
+            tried.model,
             self.split,
             self._built(tried),
             loss=tried.loss.build(),
@@ -228,7 +239,9 @@ def _study(folder: Path | None, plan: Mapping[str, Any], resume: bool) -> optuna
         study_name="tune",
         storage=InMemoryStorage() if journal is None else _kept_in(journal),
         direction="maximize",
-        pruner=MedianPruner(n_startup_trials=UNPRUNED, n_warmup_steps=math.ceil(plan["epochs"] / 3)),
+        pruner=MedianPruner(
+            n_startup_trials=max(UNPRUNED, len(plan["samplers"])), n_warmup_steps=math.ceil(plan["epochs"] / 3)
+        ),
         load_if_exists=True,
     )
     known = study.user_attrs

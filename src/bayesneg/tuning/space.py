@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -22,7 +22,7 @@ from bayesneg.config.specs import SamplerSpec
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.experiments.contenders import joint_label
-from bayesneg.interfaces import BPR_LOSS, NegativeSampler, RuleSampler
+from bayesneg.interfaces import BPR_LOSS, Model, NegativeSampler, RuleSampler
 from bayesneg.models.baseline import Baseline
 from bayesneg.models.baselines import ALS, EASE, GFCF, ItemKNN, RP3Beta
 from bayesneg.runs.record import describe, jsonable
@@ -100,15 +100,23 @@ def variants(baseline: Baseline) -> tuple[str, list[Baseline]]:
 
 
 class Combination(NamedTuple):
-    """A sampler with a loss."""
+    """A model with a sampler and a loss."""
 
+    model: Model
     sampler: SamplerSpec
     loss: LossSpec
     names_loss: bool = False  # whether the label says which loss it is
+    names_model: bool = False
 
     @property
     def label(self) -> str:
-        return joint_label(self.sampler.label, loss=self.loss.label if self.names_loss else "")
+        model = _class(self.model) if self.names_model else ""
+        return joint_label(self.sampler.label, model=model, loss=self.loss.label if self.names_loss else "")
+
+    @property
+    def described(self) -> str:
+        """As a sentence names it: ``the loss BPR with the sampler BNS and the model MF``."""
+        return f"the loss {self.loss.label} with the sampler {self.sampler.label} and the model {_class(self.model)}"
 
 
 @dataclass(frozen=True)
@@ -119,6 +127,7 @@ class Family:
     ranges: Mapping[str, Range]
     left_out: Mapping[str, str]  # "prior=group" → why it is not tried
     content: str  # a digest of both as they were given, with the content of the files that they name
+    first: Mapping[str, Any] = field(default_factory=dict)  # what the first trial has in place of the defaults
 
     @property
     def name(self) -> str:
@@ -128,7 +137,7 @@ class Family:
     def usual(self) -> dict[str, Any]:
         """The searched settings at their defaults, where those lie within the range."""
         known = self.given.sampler.known() | {f"{OF_LOSS}{key}": each for key, each in self.given.loss.known().items()}
-        defaults = {key: default_of(known[key]) for key in self.ranges}
+        defaults = {key: self.first.get(key, default_of(known[key])) for key in self.ranges}
         return {key: value for key, value in defaults.items() if _holds(self.ranges[key], value)}
 
     def at(self, settings: Mapping[str, Any]) -> Combination:
@@ -157,16 +166,29 @@ class Family:
         return self.at({key: each.values[-1] if isinstance(each, Among) else each.high for key, each in ends.items()})
 
 
-def family(given: Combination, split: Split) -> Family:
+class Searched(NamedTuple):
+    """A combination with the ranges of what is searched, where they are not those of the tables."""
+
+    given: Combination
+    ranges: Mapping[str, Range] | None = None  # keys of a loss's settings begin with "loss "; None: by the tables
+    first: Mapping[str, Any] = {}  # what the first trial has
+
+
+def family(searched: Searched, split: Split) -> Family:
     """What is searched for a sampler and a loss; custom ones are tried as they were given."""
+    given, chosen, first = searched
     spec = given.sampler
     sampler = spec.build(split)
     if sampler.uses_test_labels:
         raise InputError(f"{spec.label} uses the labels it is evaluated on and cannot be tuned; drop it")
     left_out: dict[str, str] = {}
+    content = _content(given, sampler.resolved(split.train))
+    if chosen is not None:
+        free = {key: values for key, values in chosen.items() if key not in spec.settings}
+        return Family(given, free, left_out, content, first)
     ranges = {} if spec.is_custom else _sampler_ranges(given, sampler, split, left_out)
     ranges |= {f"{OF_LOSS}{key}": found for key, found in _loss_ranges(given.loss).items()}
-    return Family(given, ranges, left_out, _content(given, sampler.resolved(split.train)))
+    return Family(given, ranges, left_out, content)
 
 
 def _sampler_ranges(
@@ -209,6 +231,10 @@ def _loss_ranges(spec: LossSpec) -> dict[str, Range]:
         if values is not None and key not in spec.fixed:
             ranges[key] = Among(setting.choices) if isinstance(values, str) else values
     return ranges
+
+
+def _class(model: Model) -> str:
+    return type(model).__name__
 
 
 def _content(given: Combination, sampler: NegativeSampler) -> str:

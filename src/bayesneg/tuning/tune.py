@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
@@ -37,26 +39,29 @@ from bayesneg.runs.tuning_result import Trial, TuningResult
 from bayesneg.samplers.static import RNS
 from bayesneg.training import fit
 from bayesneg.tuning.advice import advise
+from bayesneg.tuning.portfolio import Portfolio
 from bayesneg.tuning.search import BAR, Search, best_of, opened, require_optuna
-from bayesneg.tuning.space import Combination, Family, family, variants
+from bayesneg.tuning.space import Combination, Family, Searched, family, variants
 
 FINAL, RESULT = "final", "tuning.json"  # in the out folder
+PATIENCE: Final = 10  # evaluations without a better one, of the default contenders
 PLAIN: Final = SamplerSpec("rns", {})
 BPR: Final = LossSpec("bpr", {})
 Tunable = str | NegativeSampler | SamplerSpec
 
 
 def tune(
-    model: str | Model,
+    model: str | Model | None,
     split: Split,
-    samplers: Tunable | Mapping[str, Tunable] | Iterable[Tunable] = "rns,dns,bns",
+    samplers: Tunable | Mapping[str, Tunable] | Iterable[Tunable] | Portfolio | None = None,
     *,
     loss: Losses | None = None,
     baselines: Baselines = "popularity,item-knn,ease",
-    trials: int = 25,
+    trials: int = 30,
     seeds: int = 5,
     epochs: int = 100,
     evaluate_every: int = 1,
+    patience: int | None = None,
     seed: int = 0,
     jobs: int | None = None,
     out: str | Path | None = None,
@@ -65,18 +70,23 @@ def tune(
 ) -> TuningResult:
     """Search the settings of samplers and losses on validation data, and recommend one with its evidence.
 
+    ``bn.tune(None, split)`` searches the winners of docs/study.md: a softmax over a shared uniform pool or in-batch
+    negatives, with posterior weights and without, beside BPR with RNS and BNS, each with a model that suits it. What
+    needs torch is left out where torch is not installed, and a warning says so.
+
     The test labels are used once, in the final comparison of the best setting of each sampler with plain RNS (one
     negative, BPR) and the baselines. A setting that is not clearly better there than something simpler is not
     recommended. Needs the extra ``tune`` (Optuna).
 
     Args:
-        model: Model such as ``bn.MF()``, or text such as ``"mf:dim=64"``. Its settings are kept.
+        model: Model such as ``bn.MF()``, or text such as ``"mf:dim=64"``; its settings are kept. None is the model of
+            each default contender, and MF where samplers or losses are given.
         split: Data with a validation part, on which everything is chosen.
-        samplers: Samplers to tune: a list, a mapping label → sampler, or text as on the command line, by default RNS,
-            DNS and BNS. What is written with a name (``"bns:prior=flat"``) is kept, and so is every field of an object
-            that differs from its default (``bn.BNS(prior=bn.priors.Flat())``); the other settings are searched. A
-            custom sampler is tried as it is given.
-        loss: Losses to tune with each sampler, given in the same ways, by default BPR. What is given with a loss
+        samplers: Samplers to tune: a list, a mapping label → sampler, or text as on the command line; RNS, DNS and BNS
+            where only a model or a loss is given. What is written with a name (``"bns:prior=flat"``) is kept, and so
+            is every field of an object that differs from its default (``bn.BNS(prior=bn.priors.Flat())``); the other
+            settings are searched. A custom sampler is tried as it is given.
+        loss: Losses to tune with each given sampler, given in the same ways, by default BPR. What is given with a loss
             (``"softmax:temperature=0.1"``) is kept; its other settings are searched, and so are the number of negatives
             and the weighting of samplers that have them.
         baselines: Baselines of the final comparison, given in the same ways, by default MostPopular, ItemKNN and EASE;
@@ -86,6 +96,8 @@ def tune(
         seeds: Number of seeds of the final comparison.
         epochs: Number of epochs of each trial and of each run of the final comparison.
         evaluate_every: Number of epochs between two evaluations.
+        patience: Number of evaluations without a better one on validation data after which a trial, and a run of the
+            final comparison, ends; 10 with the default contenders, else ``epochs``, unless given.
         seed: Seed of the search; the same seed gives the same trials.
         jobs: Number of runs at a time in the final comparison, by default one per core, and one on a GPU.
         out: Folder that records every trial as it ends, the final runs, and the result.
@@ -103,33 +115,39 @@ def tune(
     if not isinstance(split, Split):
         raise InputError(f"split must be a split, got {type(split).__name__}; bn.split(data, validation=0.1) makes one")
     counts = {"trials": trials, "seeds": seeds, "epochs": epochs, "evaluate_every": evaluate_every}
-    for name, count in (*counts.items(), ("jobs", 1 if jobs is None else jobs)):
-        whole(name, count)
+    for name, count in (*counts.items(), ("jobs", jobs), ("patience", patience)):
+        whole(name, 1 if count is None else count)
     whole("seed", seed, least=0)
     if resume and out is None:
         raise InputError("resume needs out, the folder of the search")
     trials, seeds, epochs, evaluate_every, seed = map(int, (*counts.values(), seed))  # NumPy integers are not JSON
     hidden = blind(split)
-    built = _one_model(model)
-    plain, combinations = _with_plain(_specs(samplers, split), _losses(loss))
-    if isinstance(built, MF):
-        for combination in combinations:
+    if model is None and samplers is None and loss is None:
+        samplers = Portfolio()
+    if patience is None and isinstance(samplers, Portfolio):
+        patience = PATIENCE
+    searched, left_out = _searched(model, samplers, loss, split)
+    for said in left_out:
+        warnings.warn(said, stacklevel=2)
+    plain = searched[0].given
+    for combination in (each.given for each in searched):
+        if isinstance(combination.model, MF):
             check_one_by_one(combination.sampler.build(hidden))
-    families = {each.label: family(each, hidden) for each in combinations}
+    families = {each.given.label: family(each, hidden) for each in searched}
     for each in families.values():
-        check_several(built, each.with_most_negatives().sampler.build(hidden), each.given.loss.build())
+        check_several(each.given.model, each.with_most_negatives().sampler.build(hidden), each.given.loss.build())
     _check_trials(trials, families)
     rivals = _rivals(baselines, hidden, seed)  # before the search: an error in them should not come after it
     folder = None if out is None else Path(out)
-    plan = _plan(hidden, families, built, epochs=epochs, evaluate_every=evaluate_every, seed=seed)
+    plan = _plan(hidden, families, epochs=epochs, evaluate_every=evaluate_every, patience=patience, seed=seed)
     with opened(folder, plan, resume=resume) as study, bars(progress, {BAR: trials}, unit="trials") as bar:
-        done = Search([*families.values()], built, hidden, epochs, evaluate_every, seed, study).run(trials, bar)
+        done = Search([*families.values()], hidden, epochs, evaluate_every, patience, seed, study).run(trials, bar)
     best = best_of(done)
     if not best:
         raise BayesnegError(f"every trial failed; the first: {done[0].label}: {done[0].why}")
     finalists = {plain.label: plain} | {trial.label: _tried(trial, families) for trial in best.values()}
     contenders = {
-        label: Contender(built, each.sampler.build(split), each.loss.build()) for label, each in finalists.items()
+        label: Contender(each.model, each.sampler.build(split), each.loss.build()) for label, each in finalists.items()
     }
     if both := contenders.keys() & rivals.keys():
         raise InputError(f"{min(both)} is a label of both samplers and baselines; give one of them another")
@@ -144,10 +162,13 @@ def tune(
         out=None if folder is None else folder / FINAL,
         resume=resume,
         progress=progress,
+        patience=patience,
     )
-    advice = advise(records, simpler={plain.label, *rivals})
+    described = {label: each.described for label, each in finalists.items()}
+    advice = advise(records, {plain.label, *rivals}, described)
+    advice = replace(advice, notes=[*advice.notes, *left_out])
     advised = finalists.get(advice.label)
-    used = rivals.get(advice.label, built)
+    used = rivals[advice.label] if advised is None else advised.model
     found = TuningResult(
         trials=done,
         best=best,
@@ -156,12 +177,21 @@ def tune(
         model=used,
         sampler=None if advised is None else advised.sampler.build(split),
         loss=None if advised is None else advised.loss.build(),
-        options=_train_options(used, advised, split, epochs, evaluate_every),
+        options=_train_options(used, advised, split, epochs, evaluate_every, patience),
         plan=plan,
     )
     if folder is not None:
         write_json(folder / RESULT, found.to_dict())
     return found
+
+
+def _searched(model: Any, samplers: Any, loss: Any, split: Split) -> tuple[list[Searched], list[str]]:
+    """Every combination, plain RNS with BPR first, and sentences on what was left out."""
+    if isinstance(samplers, Portfolio):
+        return samplers.searched(split.train)
+    built = _one_model("mf" if model is None else model)
+    specs = _specs("rns,dns,bns" if samplers is None else samplers, split)
+    return [Searched(each) for each in _with_plain(built, specs, _losses(loss))], []
 
 
 def _one_model(model: Any) -> Model:
@@ -219,17 +249,17 @@ def _losses(loss: Any) -> list[LossSpec]:
     return specs
 
 
-def _with_plain(samplers: Sequence[SamplerSpec], losses: Sequence[LossSpec]) -> tuple[Combination, list[Combination]]:
-    """Plain RNS with BPR, the reference of the comparison, and all combinations with it in the first place."""
+def _with_plain(model: Model, samplers: Sequence[SamplerSpec], losses: Sequence[LossSpec]) -> list[Combination]:
+    """All combinations, plain RNS with BPR, the reference of the comparison, in the first place."""
     bpr = next((spec for spec in losses if spec.build() == BPR_LOSS), BPR)
     rns = next((spec for spec in samplers if spec == PLAIN or spec.base == RNS()), PLAIN)
     several = len({spec.label for spec in (bpr, *losses)}) > 1
-    plain = Combination(rns, bpr, several)
-    found = [Combination(sampler, loss, several) for sampler in samplers for loss in losses]
+    plain = Combination(model, rns, bpr, several)
+    found = [Combination(model, sampler, loss, several) for sampler in samplers for loss in losses]
     others = [each for each in found if each != plain]
     if plain.label in {each.label for each in others}:
         raise InputError(f"samplers: {plain.label} is the label of plain RNS, which is always compared; choose another")
-    return plain, [plain, *others]
+    return [plain, *others]
 
 
 def _tried(trial: Trial, families: Mapping[str, Family]) -> Combination:
@@ -241,9 +271,10 @@ def _tried(trial: Trial, families: Mapping[str, Family]) -> Combination:
 
 def _rivals(baselines: Baselines, hidden: Split, seed: int) -> dict[str, Baseline]:
     """Each baseline with the main setting that is best on validation, the first of equals, labelled with it."""
-    kept = set(_given_settings(baselines))
+    named = named_baselines(baselines)
+    kept = set(_given_settings(baselines)) if named else set()
     found: dict[str, Baseline] = {}
-    for label, baseline in named_baselines(baselines).items():
+    for label, baseline in named.items():
         key, tried = ("", [baseline]) if label in kept else variants(baseline)
         if len(tried) > 1:
             baseline = max(tried, key=lambda one: _validated(one, hidden, seed))
@@ -274,7 +305,12 @@ def _check_trials(trials: int, families: Collection[str]) -> None:
 
 
 def _train_options(
-    model: Model, chosen: Combination | None, split: Split, epochs: int, evaluate_every: int
+    model: Model,
+    chosen: Combination | None,
+    split: Split,
+    epochs: int,
+    evaluate_every: int,
+    patience: int | None = None,
 ) -> list[str] | None:
     """The options of ``bayesneg train`` for a model, a sampler and a loss; None where text cannot name one of them."""
     name = name_of(type(model), MODELS)
@@ -288,15 +324,18 @@ def _train_options(
         options += [] if chosen.loss.build() == BPR_LOSS else ["--loss", str(loss)]
         options += ["--epochs", str(epochs)]
         options += [] if evaluate_every == 1 else ["--evaluate-every", str(evaluate_every)]  # it decides the best epoch
+        options += [] if patience is None else ["--patience", str(patience)]
     return options
 
 
-def _plan(hidden: Split, families: Mapping[str, Family], model: Model, **numbers: int) -> dict[str, Any]:
+def _plan(hidden: Split, families: Mapping[str, Family], **numbers: int | None) -> dict[str, Any]:
     """Everything that determines the trials, in plain values: a search is resumed with the same plan only."""
+    models = {name: describe(each.given.model) for name, each in families.items()}
+    one = next(iter(models.values()))
     return {
         **numbers,
         "data": hidden.fingerprint,
-        "model": describe(model),
+        "model": one if all(each == one for each in models.values()) else models,
         "loss": list(dict.fromkeys(each.given.loss.label for each in families.values())),
         "samplers": {
             name: {key: repr(values) for key, values in each.ranges.items()} for name, each in families.items()

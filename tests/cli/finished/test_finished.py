@@ -106,7 +106,9 @@ def test_recommend_says_when_nothing_was_learned_about_a_user(bayesneg, place):
 
 
 def test_report_is_one_file_of_every_run_in_a_folder_each_once(bayesneg, ratings, finished):
-    bayesneg("compare", ratings, "--samplers", "rns", "--seeds", 2, "--epochs", 3, "--out", "runs")
+    bayesneg(
+        "compare", ratings, "--samplers", "rns", "--baselines", "none", "--seeds", 2, "--epochs", 3, "--out", "runs"
+    )
     found = bayesneg("report", "runs", "runs/rns-seed0", finished, "-o", "all.html", "--json").json
     assert found == {"report": "all.html", "n_runs": 3}
     assert "BNS" in (ratings.parent / "all.html").read_text()

@@ -70,7 +70,7 @@ def _headlines(found: Sequence[AuditedSplit]) -> list[Headline]:
     losses = loss_facts([run for split in found for run in split.runs])
     facts = f"{run.model} · {losses} · {counted(len(run.epochs), 'epoch')} · {counted(seeds, 'seed')} · last epoch"
     headlines = [
-        Headline(audit_finding(split), also=gradient_finding(split), lead=split.name if len(found) > 1 else "")
+        Headline(audit_finding(split), also=[gradient_finding(split)], lead=split.name if len(found) > 1 else "")
         for split in found
     ]
     return [*headlines[:-1], replace(headlines[-1], facts=facts, notes=_warnings(found))]
