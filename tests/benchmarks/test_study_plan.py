@@ -78,7 +78,8 @@ def test_a_best_setting_at_the_edge_widens_the_search(name):
 
 
 def test_nothing_is_chosen_on_test_labels():
-    (trial,) = plan.final(plan.search("gowalla", "mf", {}, ["bsl"])[0], 20, seeds=1)
+    trial, *others = plan.final(plan.search("gowalla", "mf", {}, ["bsl"])[0], 20)
+    assert [other.seed for other in others] == [1, 2]
     assert trial.view == plan.TEST
     with pytest.raises(AssertionError):
         choosing.best_of({trial.key: run_of({20: 0.9})}, [trial])

@@ -94,7 +94,7 @@ def worth(sixteen: Sequence[Combination]) -> list[str]:
             ["gain in NDCG@20, test", *(f"{draw}, {kind}" for draw in DRAWS.values() for kind in KINDS)],
             _by_draw(measured),
         ),
-        f"Mean of {SEEDS} seeds ± half of the 95% interval over users, p with Holm's correction over the {len(sixteen)}; the "
+        f"Mean of {SEEDS} seeds, of the oracle with LightGCN one, ± half of the 95% interval over users, p with Holm's correction over the {len(sixteen)}; the "
         "oracle sees the test labels: it is the ceiling.",
         folded("Every combination", table(EVERY_HEAD, [_row(one) for one in measured])),
     ]

@@ -115,7 +115,7 @@ def final_runs(found: Sequence[Dataset]) -> list[str]:
     if not parts:
         return ["There are no final runs yet."]
     return [
-        f"Trained on the whole training part up to the chosen epoch, {SEEDS} seeds. NDCG@20 is the mean over seeds ± half "
+        f"Trained on the whole training part up to the chosen epoch, {SEEDS} seeds, of the oracles with LightGCN one. NDCG@20 is the mean over seeds ± half "
         "of the 95% interval over users; the other columns are means over seeds. *Gradient* is the share that falls on "
         "test positives in the last epoch. Seconds are those of training, without evaluation and without fitting a "
         "learned prior, which all trainings of a dataset share.",
