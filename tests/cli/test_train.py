@@ -292,7 +292,7 @@ def test_training_goes_on_from_a_run_on_newer_data(bayesneg, ratings, finished, 
     assert "30 known and 1 new users, 40 known and 1 new items" in done.err
     assert json.loads((place / "next" / "run.json").read_text())["record"]["spec"]["start"]["n_new_items"] == 1
     wrong = bayesneg("train", "newer.csv", "--start", finished, "--set", "dim=7", "--epochs", 2).error
-    assert "--start has dim 64, and the model has dim 7; set dim=64 (--set dim=64)" in wrong
+    assert "--start has dim 128, and the model has dim 7; set dim=128 (--set dim=128)" in wrong
     assert "nowhere holds no run" in bayesneg("train", "newer.csv", "--start", "nowhere").error
 
 

@@ -108,7 +108,7 @@ def test_it_is_calibrated_where_it_was_not_fitted(world):
     found = bn.priors.calibration(bn.priors.Learned(l2=100.0), world.train, bins=5)
     assert found.predicted_rate == pytest.approx(found.base_rate, rel=0.25)
     assert found.skill > bn.priors.calibration(bn.priors.Rate(), world.train).skill > 0.0
-    np.testing.assert_allclose(found.mean_predicted, found.observed_rate, atol=0.06)
+    np.testing.assert_allclose(found.mean_predicted, found.observed_rate, atol=0.08)
 
 
 def test_held_out_pairs_have_higher_probabilities(world):
@@ -145,7 +145,7 @@ def test_a_held_out_pair_is_never_seen_by_the_vectors_that_score_it(world):
     found = bn.priors.calibration(prior, world.train, bins=5)
     assert found.predicted_rate == pytest.approx(found.base_rate, rel=0.25)
     assert found.skill > bn.priors.calibration(bn.priors.Rate(), world.train).skill
-    np.testing.assert_allclose(found.mean_predicted, found.observed_rate, atol=0.06)
+    np.testing.assert_allclose(found.mean_predicted, found.observed_rate, atol=0.08)
 
 
 @pytest.mark.parametrize("model", ["ease", "neighbours"])

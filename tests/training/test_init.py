@@ -7,6 +7,9 @@ import pytest
 
 import bayesneg as bn
 from bayesneg.errors import InputError
+from bayesneg.linear.als import als
+from bayesneg.models.als_start import USUAL, chosen_setting
+from tests.worlds import interactions
 
 SPLIT = bn.split(bn.synthetic(120, 90, seed=0), test=0.2, validation=0.1, seed=0)
 
@@ -16,21 +19,41 @@ def fitted(epochs=2, split=SPLIT, **settings):
     return bn.fit(model, split, bn.RNS(), epochs=epochs, progress=False)
 
 
+def by_als(rng, n=1):
+    """The same as training starts from, by its parts."""
+    how = chosen_setting(SPLIT.train, rng)
+    return [als(SPLIT.train, dim=8, **how, seed=int(rng.integers(2**31))) for _ in range(n)]
+
+
 def test_the_first_embeddings_are_those_of_als_scaled():
     learner = bn.MF(dim=8, init="als").start(SPLIT.train, rng=np.random.default_rng(3))
-    solved = bn.baselines.ALS(dim=8).solve(SPLIT.train, rng=np.random.default_rng(3))
-    np.testing.assert_allclose(learner.vectors.users, 2.0 * solved.users, rtol=1e-6)
-    np.testing.assert_allclose(learner.vectors.items, 2.0 * solved.items, rtol=1e-6)
+    (solved,) = by_als(np.random.default_rng(3))
+    np.testing.assert_allclose(learner.vectors.users, 2.0 * solved.user_vectors, rtol=1e-6)
+    np.testing.assert_allclose(learner.vectors.items, 2.0 * solved.item_vectors, rtol=1e-6)
 
 
 def test_each_model_of_an_ensemble_starts_from_a_run_of_als():
     settings = {"dim": 8, "init": "als", "init_scale": 1.0, "ensemble_size": 2}
     learner = bn.MF(**settings).start(SPLIT.train, rng=np.random.default_rng(3))
-    rng = np.random.default_rng(3)
-    first, second = (bn.baselines.ALS(dim=8).solve(SPLIT.train, rng=rng) for _ in range(2))
-    assert np.abs(first.items - second.items).max() > 0.01
-    wanted = (first.users @ first.items.T + second.users @ second.items.T) / 2
+    first, second = by_als(np.random.default_rng(3), 2)
+    assert np.abs(first.item_vectors - second.item_vectors).max() > 0.01
+    wanted = sum(one.user_vectors @ one.item_vectors.T for one in (first, second)) / 2
     np.testing.assert_allclose(learner.vectors.users @ learner.vectors.items.T, wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_the_setting_is_the_best_on_hidden_pairs(monkeypatch):
+    flat, usual, wild = ({"regularization": one, "alpha": 10.0} for one in (1e6, 50.0, 1e-3))
+    split = bn.split(bn.synthetic(300, 200, seed=0), test=0.2, seed=0)
+    for tried in ((flat, usual, wild), (wild, usual, flat)):
+        monkeypatch.setattr("bayesneg.models.als_start.SETTINGS", tried)
+        assert chosen_setting(split.train, np.random.default_rng(0)) == {**usual, "iterations": 15}
+
+
+def test_few_or_very_many_interactions_take_the_usual_setting(monkeypatch):
+    usual = {**USUAL, "iterations": 15}
+    assert chosen_setting(interactions([[0, 1], [1, 2]], 4), np.random.default_rng(0)) == usual
+    monkeypatch.setattr("bayesneg.models.als_start.MOST", 10)
+    assert chosen_setting(SPLIT.train, np.random.default_rng(0)) == usual
 
 
 def test_it_saves_epochs():

@@ -65,7 +65,7 @@ def test_losses_samplers_and_models_are_those_of_the_study(tuning):
     assert bn.MF.recommended() == bn.MF(
         **{
             key: used["MF + RNS + BPR"]["model"][key]
-            for key in ("dim", "learning_rate", "regularization", "init_scale")
+            for key in ("dim", "learning_rate", "regularization", "init", "init_scale")
         }
     )
 

@@ -27,7 +27,6 @@ from bayesneg.interfaces import BPR_LOSS, NO_LABELS, Batch, Embeddings, Loss, Ne
 from bayesneg.kernels.reference.choices.base import Draws, Rule
 from bayesneg.kernels.reference.losses import PairwiseLogistic
 from bayesneg.kernels.reference.ranks import kth_highest
-from bayesneg.models.baselines import ALS
 from bayesneg.models.mf_several import SeveralSteps, check_one_by_one, parts_of
 from bayesneg.models.scorers import EmbeddingScorer, cold_in, unit_rows
 from bayesneg.models.thresholds import thresholds_of
@@ -68,7 +67,8 @@ class MF:
         similarity: What a score is in training: the ``"inner"`` product of embeddings, or their ``"cosine"``.
         ranking: What items are ranked by after training: the ``"same"`` score, ``"inner"`` or ``"cosine"``.
         init: What training starts from: ``"normal"`` random embeddings, or those of ``"als"``, alternating least
-            squares at its defaults, which takes seconds and saves most of the epochs.
+            squares, which takes seconds and saves most of the epochs. The best of a few penalties and weights of
+            observed pairs is chosen on held-out training pairs.
 
     >>> MF(dim=64).shuffle, MF.paper().shuffle
     ('epoch', 'once')
@@ -119,7 +119,7 @@ class MF:
 
     @classmethod
     def recommended(cls, **changes: Any) -> Self:
-        """The settings that go with ``BNS.recommended()``; docs/defaults.md has them beside baselines on six datasets.
+        """The settings that go with ``BNS.recommended()``; docs/defaults.md has them beside baselines.
 
         Args:
             **changes: Fields that differ from the recommended settings.
@@ -128,9 +128,9 @@ class MF:
             The model with the recommended settings and these changes.
 
         >>> MF.recommended().dim
-        64
+        128
         """
-        settings = {"dim": 64, "learning_rate": 0.03, "regularization": 0.02, "init_scale": 0.1}
+        settings = {"dim": 128, "learning_rate": 0.015, "regularization": 0.02, "init": "als", "init_scale": ALS_SCALE}
         return cls(**{**settings, **changes})
 
     def start(self, train: Interactions, *, rng: np.random.Generator) -> MFLearner:
@@ -144,9 +144,13 @@ class MF:
 
     def _by_als(self, train: Interactions, rng: np.random.Generator) -> Iterator[np.ndarray]:
         """The embeddings of ALS, scaled: its scores lie between 0 and 1, where a pairwise loss learns too much."""
+        from bayesneg.linear.als import als
+        from bayesneg.models.als_start import chosen_setting
+
         scale = np.float32((ALS_SCALE if self.init_scale is None else self.init_scale) / np.sqrt(self.ensemble_size))
-        found = [ALS(dim=self.dim).solve(train, rng=rng) for _ in range(self.ensemble_size)]
-        for parts in ([one.users for one in found], [one.items for one in found]):
+        how = chosen_setting(train, rng)
+        found = [als(train, dim=self.dim, **how, seed=int(rng.integers(2**31))) for _ in range(self.ensemble_size)]
+        for parts in ([one.user_vectors for one in found], [one.item_vectors for one in found]):
             yield np.ascontiguousarray(scale * np.concatenate(parts, axis=1))
 
 

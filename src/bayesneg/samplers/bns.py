@@ -193,7 +193,7 @@ class BNS(_CandidateJudge):
         >>> BNS.recommended().candidates
         10
         """
-        settings = {"candidates": 10, "prior": Learned(), "likelihood": "mixture", "cdf": "refreshed"}
+        settings = {"candidates": 10, "prior": Learned(item_model="als"), "likelihood": "mixture", "cdf": "refreshed"}
         return cls(**{**settings, **changes})
 
     def _check_negatives(self) -> None:

@@ -76,6 +76,7 @@ def planned(
     if is_recommended and earlier is not None:  # it goes on as it began
         is_recommended = earlier.record.spec["model"] == describe(recommended()[0])
     if is_recommended:
+        with_device({}, model, device)  # which mf does not have
         built, spec = recommended()
         epochs = 200 if epochs is None else epochs
         evaluate_users = 1000 if evaluate_users is None else evaluate_users
