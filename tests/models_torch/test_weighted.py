@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -246,6 +248,24 @@ def test_the_tnr_of_a_uniform_pool_is_that_of_uniform_negatives():
     everything = bn.RNS(negatives=SPLIT.train.n_items, shared=True)
     line = trained(everything, "softmax", COSINE, epochs=1).record.epochs[0]
     assert line["tnr"] == pytest.approx(line["tnr_uniform"], abs=1e-6)  # batches of 64 are measured whole
+
+
+@pytest.mark.parametrize(("size", "every"), [(64, 1), (300, 2), (512, 4), (1000, 4)])
+def test_large_batches_are_measured_one_in_a_few_with_more_examples(monkeypatch, size, every):
+    from bayesneg.models.torch.weighted import SampledSums
+
+    whole, added = SampledSums.add, []
+
+    def add(self, users, *given):
+        added.append(min(len(users), self.examples))
+        whole(self, users, *given)
+
+    monkeypatch.setattr(SampledSums, "add", add)
+    run = trained(bn.RNS(negatives=20, shared=True), "softmax", replace(COSINE, batch_size=size), epochs=1)
+    n_batches = -(-len(SPLIT.train) // size)
+    assert len(added) == -(-n_batches // every)
+    assert added[0] == min(size, 128 * every)
+    assert 0 < run.record.epochs[0]["tnr"] < 1
 
 
 @pytest.mark.parametrize("model", [COSINE, bn.MF(dim=4)], ids=["torch", "compiled"])

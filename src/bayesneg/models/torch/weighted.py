@@ -1,8 +1,9 @@
 """Mini-batches with several weighted negatives, or a shared pool, and any loss.
 
 Each batch is drawn, weighed and learned from on the model's device. What was sampled is measured on some examples of
-each batch, on the device too: sums are fetched once per block of batches. On a GPU a step with a shared pool is
-recorded as a CUDA graph, which the others replay: its kernels take less time than launching them.
+every few batches, on the device too: it takes almost as many kernels as learning. Sums are fetched once per block of
+batches. On a GPU a step with a shared pool is recorded as a CUDA graph, with its measures and without, which the others
+replay: its kernels take less time than launching them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from bayesneg.models.torch.device import rows_on
 from bayesneg.models.torch.negatives import BatchNegatives, HostDraws, check_batch_size, on_device
 from bayesneg.models.torch.trainable import Trainable
 
-MEASURED = 128  # examples of a mini-batch whose negatives are measured
+MEASURED = 128  # examples of a mini-batch whose negatives are measured, or
+MEASURED_EVERY = 4  # times as many of one in so many batches
 BATCHES = 32  # whose sums are fetched together
 
 
@@ -50,33 +52,41 @@ class WeightedSteps:
         labels: Mapping[str, Interactions],
     ) -> None:
         self.trainable, self.loss, self.device = trainable, loss, trainable.device
-        self.sums = SampledSums(labels, self.device)
+        self.measured_every = max(1, min(MEASURED_EVERY, trainable.settings.batch_size // MEASURED))
+        self.sums = SampledSums(labels, self.device, MEASURED * self.measured_every)
         self.negatives = BatchNegatives(train, rows, HostDraws(self.device), scores_at_once=trainable.settings.chunk)
         self.thresholds: Tensor | None = None  # (n_users,)
-        self._recording: RecordedStep | None = None
+        self._recordings: dict[bool, RecordedStep] = {}  # whether the step is measured → its graph
 
     def run(self, sampler: NegativeSampler, batches: Iterator[Batch]) -> Iterator[Measured]:
         """Train on the batches; yields what was sampled, every few batches."""
         n = 0
         for n, batch in enumerate(batches, start=1):
             check_batch_size(sampler, batch, self.trainable.settings.batch_size)
-            self._step(sampler, batch)
+            self._step(sampler, batch, measured=(n - 1) % self.measured_every == 0)
             if n % BATCHES == 0:
                 yield self.sums.fetched()
         if n % BATCHES:
             yield self.sums.fetched()
         self.negatives.store()
 
-    def _step(self, sampler: NegativeSampler, batch: Batch) -> None:
+    def _step(self, sampler: NegativeSampler, batch: Batch, *, measured: bool) -> None:
         if self._recordable(sampler, batch):
             assert isinstance(sampler, RuleSampler)
-            self._replay(sampler, batch)
+            self._replay(sampler, batch, measured=measured)
             return
         users, positives = (on_device(part, torch.int64, self.device) for part in (batch.users, batch.positives))
-        self._learn(sampler, batch, users, positives)
+        self._learn(sampler, batch, users, positives, measured=measured)
 
     def _learn(
-        self, sampler: NegativeSampler, batch: Batch, users: Tensor, positives: Tensor, pool: SharedPool | None = None
+        self,
+        sampler: NegativeSampler,
+        batch: Batch,
+        users: Tensor,
+        positives: Tensor,
+        pool: SharedPool | None = None,
+        *,
+        measured: bool,
     ) -> None:
         layered = isinstance(sampler, RuleSampler) and sampler.makes_vectors
         scores = self.trainable.forward(users, layered=layered)
@@ -90,7 +100,9 @@ class WeightedSteps:
             check_has_minimum(self.loss, negatives, len(users), cosine=cosine, given=said)
         more: dict[str, Any] = {} if self.thresholds is None else {"threshold": self.thresholds[users]}
         given, values = self.trainable.learn(scores, positives, negatives, self.loss, **more)
-        self.sums.add(users, negatives, given, values)
+        self.sums.count(given)
+        if measured:
+            self.sums.add(users, negatives, given, values)
 
     # ------------------------------------------------------------------------------------------------- as a CUDA graph
 
@@ -101,20 +113,24 @@ class WeightedSteps:
         n = len(batch.users)
         return n == self.trainable.settings.batch_size and self.negatives.recordable(sampler, n)
 
-    def _replay(self, sampler: RuleSampler, batch: Batch) -> None:
+    def _replay(self, sampler: RuleSampler, batch: Batch, *, measured: bool) -> None:
         pool, rule = sampler.pool(batch), sampler.rule(batch)
         numbers = () if isinstance(rule, EqualWeights) else (rule.weight, rule.ramp)
         thresholds = None if self.thresholds is None else self.thresholds.data_ptr()
         same = type(rule), numbers, pool.corrects, len(pool.items), pool.log_q is None, thresholds
-        if self._recording is None or self._recording.same != same:
+        recorded = self._recordings.get(measured)
+        if recorded is None or recorded.same != same:
             buffers = PoolBuffers(batch, pool, self.device)
             buffers.fill(batch, pool)
             changed = [self.sums.sums, self.sums.counts]
-            graph = self.trainable.recorded(lambda: self._learn(sampler, batch, *buffers.tensors()), changed)
-            self._recording = RecordedStep(same, buffers, graph)
+
+            def step() -> None:
+                self._learn(sampler, batch, *buffers.tensors(), measured=measured)
+
+            self._recordings[measured] = RecordedStep(same, buffers, self.trainable.recorded(step, changed))
             return
-        self._recording.buffers.fill(batch, pool)
-        self._recording.graph.replay()
+        recorded.buffers.fill(batch, pool)
+        recorded.graph.replay()
 
 
 class PoolBuffers:
@@ -160,25 +176,32 @@ class SampledSums:
     Args:
         labels: Known false negatives, by the name of the measure.
         device: The device of the tensors that are added.
+        examples: Number of examples of a batch that are measured, the first of it.
     """
 
-    def __init__(self, labels: Mapping[str, Interactions], device: torch.device) -> None:
+    def __init__(self, labels: Mapping[str, Interactions], device: torch.device, examples: int = MEASURED) -> None:
+        self.examples = examples
         self.labels = {name: rows_on(data, device) for name, data in labels.items()}
         self.sums = torch.zeros(3 + 3 * len(self.labels), dtype=torch.float64, device=device)
         self.counts = torch.zeros(2, dtype=torch.int64, device=device)  # measured, skipped
 
     @torch.no_grad()
+    def count(self, given: Scores) -> None:
+        """Count the examples of a batch without a negative."""
+        self.counts[1] += (counted(given.weights) <= 0).sum()
+
+    @torch.no_grad()
     def add(self, users: Tensor, negatives: Negatives, given: Scores, values: LossValues) -> None:
         """Add some examples of a batch."""
-        weights = given.weights[:MEASURED]
+        some = slice(self.examples)
+        weights = given.weights[some]
+        self.counts[0] += (counted(weights) > 0).sum()
         weights = weights / weights.sum(dim=1, keepdim=True).clamp(min=1e-30)  # an example counts as one
-        there = counted(given.weights) > 0
-        self.counts += torch.stack([there[:MEASURED].sum(), (~there).sum()])
-        info = weights * torch.sigmoid(given.negatives[:MEASURED] - given.positive[:MEASURED, None])
-        parts = torch.stack([weights, info, values.by_negatives[:MEASURED].abs()])  # (3, b, K)
+        info = weights * torch.sigmoid(given.negatives[some] - given.positive[some, None])
+        parts = torch.stack([weights, info, values.by_negatives[some].abs()])  # (3, b, K)
         found = [parts.sum(dim=(1, 2), dtype=torch.float64)]
         for rows in self.labels.values():
-            found.append(sums_in_rows(parts, users[:MEASURED], negatives.items, rows))
+            found.append(sums_in_rows(parts, users[some], negatives.items, rows))
         self.sums += torch.cat(found)
 
     def fetched(self) -> Measured:

@@ -121,7 +121,7 @@ def _picks(split: AuditedSplit) -> Table:
     rows.append([TableCell(UNIFORM, UNIFORM), number_cell(split.uniform), *[TableCell("")] * (len(PICKS) - 1)])
     bound = "" if split.truth_known else " Lower bounds: the ground truth is unknown."
     caption = (
-        "Last epoch. All picks are counted, of shared pools those of some examples of each batch; hardness is measured "
+        "Last epoch. All picks are counted, of shared pools those of some examples; hardness is measured "
         f"on probes after the epoch.{bound}{_spread([split])}"
     )
     return Table(f"Picks: {split.name}", caption, ["Sampler", *PICKS.values()], rows)
