@@ -23,11 +23,16 @@ from bayesneg.data.load import load, read_split
 from benchmarks.machine import data_folder, machine, read_result, write_result
 
 CHOOSING: Final = ("ml-100k", "kuairec", "gowalla-5k", "yelp2018-5k", "gowalla-sparse", "synthetic")
-HELD_BACK: Final = ("ml-1m", "yelp2018-sparse")
+HELD_BACK: Final = ("ml-1m", "yelp2018-sparse", "kuairec-sparse", "ml-1m-sparse")
 DATASETS: Final = (*CHOOSING, *HELD_BACK)
 USERS: Final = 5000  # of a part of a large dataset
 LEAST: Final = 5  # interactions of an item in it
-SPARSE: Final[Mapping[str, float]] = {"gowalla-sparse": 0.15, "yelp2018-sparse": 0.1}  # share of interactions kept
+SPARSE: Final[Mapping[str, float]] = {  # share of the interactions that is kept
+    "gowalla-sparse": 0.15,
+    "yelp2018-sparse": 0.1,
+    "kuairec-sparse": 0.03,
+    "ml-1m-sparse": 0.02,
+}
 SPARSE_USERS: Final = 20_000
 SPARSE_LEAST: Final = 3
 RECOMMENDED: Final = "recommended"
@@ -116,6 +121,8 @@ def data_of(name: str) -> bn.Split:
 
 def interactions_of(name: str) -> bn.Interactions:
     folder = data_folder() / name
+    if not (folder / "train.txt").exists():
+        return load(name, data_dir=data_folder())
     return read_split(folder / "train.txt", folder / "test.txt", name=name).known
 
 
