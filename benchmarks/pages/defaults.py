@@ -51,7 +51,7 @@ def _page(data: Mapping[str, Any]) -> str:
         "at most 200 epochs with early stopping. In Python:",
         "```python\nimport bayesneg as bn\n\n"
         "split = bn.split(bn.synthetic(200, 150, seed=0), test=0.2, validation=0.1, seed=0)\n"
-        "run = bn.fit(bn.MF.recommended(), split, bn.BNS.recommended(), epochs=200, patience=10, progress=False)\n```",
+        "run = bn.fit(None, split, progress=False)\n```",
         f"On test data the recommended settings are {said}. NDCG@20 on a random fifth of the interactions, one seed and "
         "no interval: a difference of a thousandth says nothing. Baselines have their defaults.",
         f"**How they were chosen.** By the validation parts of {_listed(CHOOSING)}, after probes that looked at the test "

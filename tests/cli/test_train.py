@@ -35,6 +35,17 @@ def test_out_records_the_run_that_json_shows(bayesneg, ratings):
     assert shown["out"] == "run"
 
 
+def test_a_setting_changes_one_thing_of_what_is_recommended(bayesneg, ratings):
+    options = ("--set", "dim=16", "--set", "candidates=3", "--loss", "bpr", "--epochs", 2, "--out", "run")
+    assert bayesneg("train", ratings, *options).code == 0
+    spec, wanted = bn.load_run(ratings.parent / "run").record.spec, bn.MF.recommended()
+    assert (spec["model"]["dim"], spec["model"]["init"]) == (16, wanted.init)
+    assert spec["model"]["learning_rate"] == wanted.learning_rate
+    assert (spec["sampler"]["candidates"], spec["sampler"]["prior"]["class"]) == (3, "Learned")
+    plain = bayesneg("train", ratings, "--sampler", "bns", "--epochs", 1, "--json").json
+    assert plain["spec"]["model"]["init"] == "normal"
+
+
 def test_training_can_start_from_als(bayesneg, ratings):
     bayesneg("train", ratings, "--model", "mf", "--set", "init=als", "--epochs", 1, "--out", "run")
     assert bn.load_run(ratings.parent / "run").record.spec["model"]["init"] == "als"
@@ -188,6 +199,9 @@ def test_a_weak_run_is_said_to_be_weak(bayesneg):
     assert "EASE is better than this run by" in done.out
     assert "--model ease" in done.out
     assert "still improving" not in done.out  # one epoch shows no trend
+    assert "It was trained for one epoch: more --epochs may help." in done.out
+    other = bayesneg("train", "synthetic", "--epochs", "1", "--sampler", "rns", "--baselines", "ease:l2=50")
+    assert "train it with --model ease --set l2=50," in other.out
 
 
 def test_json_has_the_baselines(bayesneg):

@@ -83,3 +83,18 @@ def test_going_on_from_a_run_gives_new_items_no_vectors_of_another_als():
 def test_another_word_is_refused():
     with pytest.raises(InputError, match="init must be"):
         bn.MF(init="svd")
+
+
+def test_without_a_model_the_recommended_settings_are_trained():
+    run = bn.fit(None, SPLIT, progress=False)
+    spec = run.record.spec
+    assert (spec["model"]["dim"], spec["model"]["init"]) == (bn.MF.recommended().dim, "als")
+    assert spec["sampler"]["prior"]["class"] == "Learned"
+    assert run.record.label == "BNS (recommended)"
+    assert len(run.record.epochs) == run.record.reported_epoch + 10 < 200  # stopped early
+    by_hand = bn.fit(
+        bn.MF.recommended(), SPLIT, bn.BNS.recommended(), epochs=200, patience=10, evaluate_users=1000, progress=False
+    )
+    np.testing.assert_array_equal(run.scorer.users, by_hand.scorer.users)
+    few = bn.fit(None, bn.split(bn.synthetic(120, 90, seed=0), test=0.2, seed=0), bn.RNS(), epochs=2, progress=False)
+    assert (few.record.label, len(few.record.epochs), few.record.select) == ("RNS", 2, "last")

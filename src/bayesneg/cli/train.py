@@ -93,7 +93,7 @@ def train(
 ) -> None:
     """Train a model with a sampler and evaluate it.
 
-    Without --model, --sampler, --loss and --set the recommended settings are
+    Without --model, --sampler and --loss the recommended settings are
     trained: MF with BNS and a learned prior, at most 200 epochs, stopped after
     10 without a better one on 1,000 validation users. DATA may be a TOML file
     that describes the run; options replace what it says.

@@ -228,7 +228,7 @@ class Run:
         >>> import bayesneg as bn
         >>> data = bn.split(bn.synthetic(60, 80, seed=0), test=0.2, seed=0)
         >>> run = bn.fit(bn.baselines.EASE(), data, progress=False)
-        >>> user = run.fold_in(data.train.item_ids[:3])
+        >>> user = run.fold_in(data.train.item_ids[data.train.row(5)[:3]])
         >>> user, len(user.recommend(k=5))
         (NewUser(3 items), 5)
         """

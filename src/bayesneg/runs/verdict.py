@@ -78,8 +78,8 @@ def verdict(record: RunRecord, others: Sequence[RunRecord]) -> str:
     if ahead := better_baseline([record], grouped(others), key):
         best, gap = ahead
         said.append(
-            f"{best} is better than this run by {by_how_much(gap)}: train it with --model {best.split()[0].lower()}, "
-            "or search better settings with bayesneg tune."
+            f"{best} is better than this run by {by_how_much(gap)}: train it with {_options_of(best)}, or search "
+            "better settings with bayesneg tune."
         )
     elif others and all(_is_behind(record, one, key) for one in others):
         said.append("This run is better than each of them (95% intervals over users).")
@@ -87,7 +87,15 @@ def verdict(record: RunRecord, others: Sequence[RunRecord]) -> str:
         said.append("This run is not clearly better than the best of them.")
     if _was_rising(record):
         said.append("It was still improving at its last epoch: more --epochs may help.")
+    elif len(record.epochs) == 1 and not record.is_baseline:
+        said.append("It was trained for one epoch: more --epochs may help.")
     return " ".join(said)
+
+
+def _options_of(label: str) -> str:
+    """``EASE (l2=50)`` → ``--model ease --set l2=50``."""
+    name, _, settings = label.removesuffix(")").partition(" (")
+    return " ".join([f"--model {name.lower()}", *(f"--set {one}" for one in settings.split(", ") if one)])
 
 
 def comparison_verdict(records: Sequence[RunRecord]) -> str:

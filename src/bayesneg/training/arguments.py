@@ -57,7 +57,10 @@ def check_given(
         if patience is not None:
             raise InputError(f"{name} is solved at once and has no epochs to stop; call fit without patience")
     elif sampler is None:
-        raise InputError(f"{name} is trained with sampled negatives; give fit a sampler, such as bn.BNS()")
+        raise InputError(
+            f"{name} is trained with sampled negatives; give fit a sampler, such as bn.BNS(), or train what is "
+            "recommended: bn.fit(None, split)"
+        )
 
 
 def tells_epochs_apart(learner: Learner, split: Split, sample: int | None) -> bool:

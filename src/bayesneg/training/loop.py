@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from bayesneg.checks import whole
 from bayesneg.config.loss_specs import as_loss
+from bayesneg.config.recommended import EPOCHS, EVALUATED_USERS, PATIENCE, recommended
 from bayesneg.config.run_description import run_description
 from bayesneg.data.splits import Split
 from bayesneg.errors import DivergedError, InputError
@@ -38,12 +39,12 @@ from bayesneg.training.state import EpochLine, TrainingState
 
 
 def fit(
-    model: Model,
+    model: Model | None,
     split: Split,
     sampler: NegativeSampler | None = None,
     *,
     loss: Loss | str | None = None,
-    epochs: int = 100,
+    epochs: int | None = None,
     seed: int = 0,
     select: Literal["last", "best"] | None = None,
     evaluate_every: int = 1,
@@ -61,12 +62,14 @@ def fit(
     """Train a model on ``split.train`` with the negatives of a sampler.
 
     Args:
-        model: Settings such as ``MF(dim=32)``. A baseline such as ``EASE()`` takes no sampler and has one epoch.
+        model: Settings such as ``MF(dim=32)``. A baseline such as ``EASE()`` takes no sampler and has one epoch. None
+            trains what ``bayesneg train`` does, ``MF.recommended()`` with ``BNS.recommended()`` and early stopping.
         split: The training, test and, if there is one, validation part, over the same users and items.
         sampler: A built-in sampler, or a custom :class:`~bayesneg.interfaces.NegativeSampler`.
         loss: Loss of a positive and its negatives, such as ``bn.losses.Softmax(temperature=0.1)``, or text as on the
             command line, ``"softmax:temperature=0.1"``; BPR unless given.
-        epochs: Passes over the training interactions.
+        epochs: Passes over the training interactions, 100 unless given; 200 without a model, where early stopping ends
+            them.
         seed: Of the initial embeddings, the order of examples and every draw. The same seed gives the same bytes on a
             CPU.
         select: Report the ``"last"`` epoch, or the ``"best"`` by NDCG@20 on validation data. Unless given, ``"best"``
@@ -101,6 +104,14 @@ def fit(
     >>> run.record.label, len(run.record.epochs), sorted(run.record.final)[:2]
     ('BNS', 2, ['auc', 'coverage@10'])
     """
+    if model is None and isinstance(split, Split):
+        model, spec = recommended()
+        label, sampler = (label or spec.label, spec.build(split)) if sampler is None else (label, sampler)
+        evaluate_users = EVALUATED_USERS if evaluate_users is None else evaluate_users
+        epochs = EPOCHS if epochs is None else epochs
+        if patience is None and select != "last" and split.validation is not None:
+            patience = PATIENCE
+    epochs = 100 if epochs is None else epochs
     for name, count in (("epochs", epochs), ("evaluate_every", evaluate_every), ("checkpoint_every", checkpoint_every)):
         whole(name, count)
     observers, trackers = sorted_observers(observer)

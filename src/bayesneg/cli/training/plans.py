@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bayesneg.errors import InputError
@@ -56,9 +56,10 @@ def planned(
     selection: str,
     earlier: Run | None,
 ) -> Plan:
-    """The plan that options ask for; without a model, sampler, loss and settings the recommended one."""
+    """The plan that options ask for; without a model, sampler and loss the recommended one, with these settings."""
+    from bayesneg.config.build import typed
     from bayesneg.config.loss_specs import as_loss
-    from bayesneg.config.recommended import recommended
+    from bayesneg.config.recommended import EPOCHS, EVALUATED_USERS, PATIENCE, recommended
     from bayesneg.config.registry import BASELINES
     from bayesneg.config.specs import SamplerSpec, build_model, labelled, sort_settings, with_device
     from bayesneg.runs.record import describe
@@ -72,15 +73,17 @@ def planned(
         built = build_model(model, with_device(for_model, model, device))
         return Plan(built, None, None, label or labelled(model.upper(), for_model), 1, None, None)
     chosen = as_loss(loss)
-    is_recommended = model == "mf" and not (sampler or loss or settings)
+    is_recommended = model == "mf" and sampler is None and chosen == as_loss(None)
     if is_recommended and earlier is not None:  # it goes on as it began
         is_recommended = earlier.record.spec["model"] == describe(recommended()[0])
     if is_recommended:
         with_device({}, model, device)  # which mf does not have
-        built, spec = recommended()
-        epochs = 200 if epochs is None else epochs
-        evaluate_users = 1000 if evaluate_users is None else evaluate_users
-        patience = 10 if patience is None and selection == "best" else patience
+        base, spec = recommended()
+        for_model, (spec,) = sort_settings(settings, model, [spec])
+        built = replace(base, **typed(type(base), for_model, f"model {model}"))
+        epochs = EPOCHS if epochs is None else epochs
+        evaluate_users = EVALUATED_USERS if evaluate_users is None else evaluate_users
+        patience = PATIENCE if patience is None and selection == "best" else patience
     else:
         for_model, (spec,) = sort_settings(settings, model, [SamplerSpec.parse(sampler or "bns")])
         built = build_model(model, with_device(for_model, model, device))
