@@ -46,7 +46,7 @@ def test_what_was_shown_and_not_chosen_is_read_from_a_file(bayesneg, ratings):
     ],
 )
 def test_mistakes_are_told(bayesneg, ratings, setting, error):
-    assert error in bayesneg("train", ratings, "--set", setting).error
+    assert error in bayesneg("train", ratings, "--sampler", "bns", "--set", setting).error
 
 
 def test_the_calibration_of_priors_on_hidden_training_data(bayesneg, ratings):
