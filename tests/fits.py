@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import bayesneg as bn
 
 
@@ -15,3 +17,20 @@ def fit(split: bn.Split, sampler: bn.NegativeSampler | None = None, **more: Any)
 
 def without_seconds(lines):
     return [{key: value for key, value in line.items() if key != "seconds"} for line in lines]
+
+
+def feature_model() -> bn.TorchModel:
+    """A custom torch module, of which nobody knows what it makes of users and items without interactions."""
+    torch = pytest.importorskip("torch")
+
+    class Features(torch.nn.Module):
+        def __init__(self, train):
+            super().__init__()
+            rng = torch.Generator().manual_seed(0)
+            self.users = torch.nn.Parameter(torch.randn(train.n_users, 4, generator=rng))
+            self.items = torch.nn.Parameter(torch.randn(train.n_items, 4, generator=rng))
+
+        def forward(self):
+            return self.users, self.items
+
+    return bn.TorchModel(build=Features, device="cpu")

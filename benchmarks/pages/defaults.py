@@ -68,8 +68,7 @@ def _page(data: Mapping[str, Any]) -> str:
         ),
         "Seconds of a fit with its evaluation on one core, while another process used the other one; of the recommended "
         "settings with the start by ALS, the learned prior and early stopping. The goal, ten times EASE, is missed on "
-        f"{_listed(slow)}: on small data the learned prior, six factorizations and its calibration, takes about half of "
-        "the time.",
+        f"{_listed(slow)}.",
         table(
             ["", "EASE", "recommended", "ratio", "epochs"],
             [_time_row(name, one["methods"]) for name, one in measured.items()],

@@ -8,9 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from bayesneg.cli.options import BESIDE
+from bayesneg.experiments.contenders import YARDSTICKS
+
 
 def compare(bayesneg, *arguments):
     return bayesneg("compare", *arguments, "--epochs", 2, "--seeds", 2, "--baselines", "none")
+
+
+def test_the_baselines_beside_are_those_of_python():
+    assert BESIDE == YARDSTICKS
 
 
 def test_popularity_and_ease_stand_beside_and_the_verdict_is_on_stdout_and_on_the_page(bayesneg, place):

@@ -7,6 +7,7 @@ import pytest
 
 import bayesneg as bn
 from commands import bayesneg as bayesneg
+from tests.fits import feature_model
 
 COLD = [118, 119]  # the last items of the catalogue
 
@@ -72,19 +73,7 @@ def test_a_cold_user_has_no_effect_on_a_new_item_and_is_not_recommended_to(split
 
 
 def test_a_model_with_features_says_itself_what_it_knows_of_cold_items(split):
-    torch = pytest.importorskip("torch")
-
-    class Features(torch.nn.Module):
-        def __init__(self, train):
-            super().__init__()
-            rng = torch.Generator().manual_seed(0)
-            self.users = torch.nn.Parameter(torch.randn(train.n_users, 4, generator=rng))
-            self.items = torch.nn.Parameter(torch.randn(train.n_items, 4, generator=rng))
-
-        def forward(self):
-            return self.users, self.items
-
-    run = bn.fit(bn.TorchModel(build=Features, device="cpu"), split, bn.RNS(), epochs=1, progress=False)
+    run = bn.fit(feature_model(), split, bn.RNS(), epochs=1, progress=False)
     assert len(run.similar(118)) == 10
     assert run.fold_in([118]).items == [118]
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import bayesneg as bn
+from tests.fits import feature_model
 
 COLD = "newcomer"
 MODELS = {
@@ -61,19 +62,7 @@ def test_a_cold_user_gets_the_most_popular_items(name, split, tmp_path):
 
 
 def test_a_model_with_features_scores_cold_users_itself(split):
-    torch = pytest.importorskip("torch")
-
-    class Features(torch.nn.Module):
-        def __init__(self, train):
-            super().__init__()
-            rng = torch.Generator().manual_seed(0)
-            self.users = torch.nn.Parameter(torch.randn(train.n_users, 4, generator=rng))
-            self.items = torch.nn.Parameter(torch.randn(train.n_items, 4, generator=rng))
-
-        def forward(self):
-            return self.users, self.items
-
-    run = bn.fit(bn.TorchModel(build=Features, device="cpu"), split, bn.RNS(), epochs=1, progress=False)
+    run = bn.fit(feature_model(), split, bn.RNS(), epochs=1, progress=False)
     vectors = run.scorer.embeddings()
     np.testing.assert_allclose(run.scorer.score_all(np.array([40]))[0], vectors.items @ vectors.users[40], rtol=1e-5)
 

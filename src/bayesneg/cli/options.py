@@ -13,6 +13,7 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 
+BESIDE = "popularity,ease"  # baselines beside what is trained, as in Python; experiments would take long to import here
 READING, SPLITTING, TRAINING, TUNING = "Reading the data", "Data split", "Training", "Tuning"
 
 
@@ -30,7 +31,7 @@ Model = Annotated[
     str,
     training_option(
         "mf, lightgcn or torch-mf (the extra torch), or a baseline, which needs no sampler: popularity, item-knn, "
-        "rp3beta, ease, gfcf, als (the extra als)",
+        "rp3beta, ease, gfcf, als",
         metavar="NAME",
         autocompletion=completions.models,
     ),

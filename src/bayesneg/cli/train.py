@@ -55,7 +55,7 @@ def train(
     evaluate_every: opt.EvaluateEvery = 1,
     evaluate_users: judging.EvaluateUsers = None,
     patience: judging.Patience = None,
-    baselines: judging.Beside = "popularity,ease",
+    baselines: judging.Beside = opt.BESIDE,
     final: judging.Final = False,
     label: Annotated[
         str | None,

@@ -23,7 +23,7 @@ SETTINGS: Final[tuple[Mapping[str, Any], ...]] = (
     {"regularization": 50.0, "alpha": 3.0},
 )
 ITERATIONS: Final = 15
-TRIED: Final[Mapping[str, Any]] = {"dim": 64, "iterations": 8}  # of the trials; the order of settings is that of more
+TRIED: Final[Mapping[str, Any]] = {"dim": 64, "iterations": 8}  # of the trials, which are shorter
 MOST: Final = 2_000_000  # interactions; above them the usual setting is taken untried
 JUDGED: Final = 1000  # users with a hidden fifth
 SCORES: Final = 1 << 25  # computed for them at most

@@ -40,7 +40,7 @@ class Comparing:
         ),
     ] = "rns,dns,bns"
     loss: opt.Losses = None
-    baselines: Annotated[str, _baselines()] = "popularity,ease"
+    baselines: Annotated[str, _baselines()] = opt.BESIDE
     seeds: opt.Seeds = 5
     settings: opt.Settings = None
     model: opt.ModelOfSamplers = "mf"
