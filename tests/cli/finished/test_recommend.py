@@ -50,6 +50,18 @@ def test_users_of_a_file_with_titles_and_without_some_items(bayesneg, finished, 
     assert "some users have fewer than 40 items left" in done.err
 
 
+def test_users_without_a_training_interaction_are_counted(bayesneg, place):
+    rows = [(f"u{user}", f"i{item}") for user in range(20) for item in range(user % 5, 10)]
+    train, test = place / "train.csv", place / "test.csv"
+    train.write_text("user,item\n" + "".join(f"{user},{item}\n" for user, item in rows))
+    test.write_text("user,item\nnew,i3\nother,i4\nu1,i0\n")
+    made = bayesneg("train", train, "--test", test, "--model", "ease", "--select", "last", "--out", "some")
+    assert made.code == 0, made.err
+    done = bayesneg("recommend", "some", "--all-users", "--include-seen", "-k", 2, "--out", "all.csv", "--json")
+    assert done.json["n_cold_users"] == 2
+    assert "2 users have no training interaction: the most popular items" in done.err
+
+
 def test_only_the_items_of_a_file(bayesneg, finished, place):
     (place / "only.csv").write_text("id,price\ni1,3\ni2,4\ni3,5\n")
     shared = ("recommend", finished, "--only", "only.csv", "--include-seen", "-k", 40, "--json")

@@ -173,6 +173,7 @@ def _write(
     quiet: bool,
 ) -> dict[str, int]:
     from bayesneg.progress import bars
+    from bayesneg.recommendation.lists import is_cold
     from bayesneg.recommendation.table_files import write_frames
 
     n_users = run.split.train.n_users if users is None else len(users)
@@ -190,7 +191,15 @@ def _write(
         update("recommend", n_users, "")
     if n_rows < n_users * k:
         say(f"some users have fewer than {k} items left: {n_rows:,} rows instead of {n_users * k:,}")
-    return {"n_users": n_users, "n_rows": n_rows}
+    train = run.split.train
+    numbers = np.arange(n_users) if users is None else np.array([train.user_number(user) for user in users], dtype=int)
+    n_cold = int(is_cold(run.scorer, numbers).sum())
+    if n_cold:
+        say(
+            f"{counted(n_cold, 'user has', 'users have')} no training interaction: the most popular items, scored by "
+            "their number of interactions"
+        )
+    return {"n_users": n_users, "n_rows": n_rows, "n_cold_users": n_cold}
 
 
 def _for_new_user(
