@@ -56,6 +56,16 @@ def test_few_or_very_many_interactions_take_the_usual_setting(monkeypatch):
     assert chosen_setting(SPLIT.train, np.random.default_rng(0)) == usual
 
 
+@pytest.mark.parametrize(("n_users", "n_items", "n_pairs"), [(30, 40, 60), (10, 10, 20)])
+def test_the_penalty_is_lowered_where_it_leaves_nothing(n_users, n_items, n_pairs):
+    rng = np.random.default_rng(0)
+    pairs = np.unique(np.stack([rng.integers(n_users, size=n_pairs), rng.integers(n_items, size=n_pairs)], 1), axis=0)
+    train = interactions([pairs[pairs[:, 0] == user, 1].tolist() for user in range(n_users)], n_items)
+    assert np.abs(als(train, dim=8, **USUAL, iterations=15, seed=0).item_vectors).max() < 1e-3
+    learner = bn.MF.recommended().start(train, rng=np.random.default_rng(0))
+    assert np.abs(learner.vectors.items).max() > 0.05
+
+
 def test_it_saves_epochs():
     normal, started = (fitted(epochs=3, init=init).record.final["ndcg@20"] for init in ("normal", "als"))
     assert started > normal + 0.05

@@ -28,6 +28,8 @@ MOST: Final = 2_000_000  # interactions; above them the usual setting is taken u
 JUDGED: Final = 1000  # users with a hidden fifth
 SCORES: Final = 1 << 25  # computed for them at most
 TOP: Final = 20  # items of a list that count
+FLAT: Final = 1e-3  # largest number in the vectors of a solution that has collapsed to 0
+LOWER: Final = 0.1  # by which the penalty is then multiplied
 LEAST: Final = 5  # interactions of a user with a hidden fifth
 
 
@@ -42,6 +44,22 @@ def chosen_setting(train: Interactions, rng: np.random.Generator) -> dict[str, A
     seen, seed = train.select(~hidden), int(rng.integers(2**31))
     gains = [_gain(als(seen, **TRIED, **one, seed=seed), seen, train, judged) for one in SETTINGS]
     return {**usual, **SETTINGS[int(np.argmax(gains))]}
+
+
+def solved(train: Interactions, how: Mapping[str, Any], *, dim: int, seed: int) -> FactorItems:
+    """ALS with this setting. The penalty is lowered where it leaves nothing, as on very small data.
+
+    Args:
+        train: The training interactions.
+        how: As :func:`chosen_setting` gives it.
+        dim: The number of dimensions.
+        seed: Of the first vectors.
+    """
+    found, penalty = als(train, dim=dim, **how, seed=seed), how["regularization"]
+    while len(train) and np.abs(found.item_vectors).max() < FLAT and penalty > FLAT:
+        penalty *= LOWER
+        found = als(train, dim=dim, **{**how, "regularization": penalty}, seed=seed)
+    return found
 
 
 def _gain(model: FactorItems, seen: Interactions, train: Interactions, users: np.ndarray) -> float:

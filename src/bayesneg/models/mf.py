@@ -144,12 +144,11 @@ class MF:
 
     def _by_als(self, train: Interactions, rng: np.random.Generator) -> Iterator[np.ndarray]:
         """The embeddings of ALS, scaled: its scores lie between 0 and 1, where a pairwise loss learns too much."""
-        from bayesneg.linear.als import als
-        from bayesneg.models.als_start import chosen_setting
+        from bayesneg.models.als_start import chosen_setting, solved
 
         scale = np.float32((ALS_SCALE if self.init_scale is None else self.init_scale) / np.sqrt(self.ensemble_size))
         how = chosen_setting(train, rng)
-        found = [als(train, dim=self.dim, **how, seed=int(rng.integers(2**31))) for _ in range(self.ensemble_size)]
+        found = [solved(train, how, dim=self.dim, seed=int(rng.integers(2**31))) for _ in range(self.ensemble_size)]
         for parts in ([one.user_vectors for one in found], [one.item_vectors for one in found]):
             yield np.ascontiguousarray(scale * np.concatenate(parts, axis=1))
 
