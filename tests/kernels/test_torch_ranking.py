@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 import bayesneg as bn  # noqa: E402
 from bayesneg.evaluation._topk import top_k  # noqa: E402
 from bayesneg.kernels.torch.ranking import top_items  # noqa: E402
+from bayesneg.models.scorers import EmbeddingScorer  # noqa: E402
 from bayesneg.models.torch.device import EmbeddingsRankedOnGPU, rows_on  # noqa: E402
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))]
@@ -63,6 +64,7 @@ def test_a_run_on_a_gpu_is_ranked_there_like_on_the_host(tmp_path) -> None:
     split = bn.split(bn.synthetic(80, 60, seed=0), seed=0)
     run = bn.fit(bn.TorchMF(dim=8), split, bn.RNS(), epochs=2, progress=False)
     assert isinstance(run.scorer, EmbeddingsRankedOnGPU)
-    on_host = bn.evaluate((run.scorer.users, run.scorer.items), split, k=20, metrics="ndcg").mean["ndcg@20"]
+    same = EmbeddingScorer(run.scorer.users, run.scorer.items, cold=run.scorer.cold)
+    on_host = bn.evaluate(same, split, k=20, metrics="ndcg").mean["ndcg@20"]
     assert run.record.epochs[-1]["ndcg@20"] == pytest.approx(on_host, abs=1e-6)
     run.save(tmp_path / "run")
