@@ -8,6 +8,7 @@ from typing import Any, Final
 from bayesneg.reproduction.studies import DATASETS
 from benchmarks.machine import read_result
 from benchmarks.pages.study.records import Dataset, Records
+from benchmarks.pages.study.tables import marked
 from benchmarks.pages.text import signed, table
 from benchmarks.studies.negatives import plan
 from benchmarks.studies.negatives.contenders import PRIOR
@@ -40,6 +41,32 @@ def splits() -> list[str]:
         "times, so that a validation part like the test part cannot be made of the training part: the validation parts "
         "here are random, and what they choose is chosen for another task than the test part's. Published figures on these files were "
         "mostly chosen on the test part itself. `python -m benchmarks.quality.published_splits`.",
+    ]
+
+
+# --------------------------------------------------------------------------------------------------------------- time
+
+
+def times() -> list[str]:
+    """From data to metrics, on a GPU and on a CPU."""
+    parts = "prior", "training", "evaluation"
+    rows = []
+    for kind in ("gpu", "cpu"):
+        for line in (read_result(f"studies/end_to_end_{kind}") or {"methods": {}})["methods"].values():
+            on, seconds = line["machine"], line["seconds"]
+            where = on["device"] if kind == "gpu" else f"{on['cores']} CPU cores"
+            measured = [f"{seconds[part]:.1f}" for part in parts]
+            method = f"{DATASETS[line['dataset']]}, {marked(line['method'])}"
+            rows.append([method, where, *measured, f"{sum(seconds.values()):.1f}", f"{line['ndcg@20']:.4f}"])
+    if not rows:
+        return ["Not measured yet."]
+    return [
+        "Each alone on the machine, at the setting and epoch that validation chose, one seed: seconds of the learned prior, of "
+        "training and of the evaluation over the full catalogue. On a GPU EASE in the prior is dense, on a CPU of low rank; "
+        "baselines are solved on the CPU, large inverses on the GPU. `python -m benchmarks.studies.negatives.end_to_end`.",
+        table(
+            ["", "on", "prior, s", "training, s", "evaluation, s", "in all, s", "NDCG@20, test"], rows, text_columns=2
+        ),
     ]
 
 

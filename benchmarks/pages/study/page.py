@@ -25,6 +25,7 @@ def publish(*, check: bool) -> None:
     keep_pictures(DOCS / "images" / "study", partial(draw, found), check=check)
     plan = (DOCS / "study-plan.md").read_text(encoding="utf-8")
     appendix = [
+        folded("Time, end to end", *context.times()),
         folded("Priors", *context.priors(found)),
         folded("The test parts of Gowalla and Yelp2018", *context.splits()),
         folded("Before this study: BPR with one negative", *one_negative.parts(studies())),

@@ -42,7 +42,7 @@ def main() -> None:
         if found is None:
             print(f"{name} is not searched on {given.dataset}", file=sys.stderr)
             continue
-        line = {"dataset": given.dataset, **measured(*found, split), "machine": machine(device_name())}
+        line = {"dataset": given.dataset, "method": name, **measured(*found, split), "machine": machine(device_name())}
         result["methods"][f"{given.dataset} {name}"] = line
         print(name, {key: value for key, value in line.items() if key != "machine"}, file=sys.stderr)
         write_result(__file__, {"methods": result["methods"]}, suffix=f"_{kind}")
