@@ -13,7 +13,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -65,7 +65,8 @@ def measured(trial: Trial, epoch: int, split: bn.Split) -> dict[str, Any]:
     started = time.perf_counter()
     prior: bn.Prior = bn.priors.Popularity()
     if trial.contender in NEED_PRIOR:
-        prior = bn.priors.Learned(solver="auto" if device_name() == "cpu" else "dense").fit(split.train)
+        solver: Literal["low-rank", "dense"] = "low-rank" if device_name() == "cpu" else "dense"
+        prior = bn.priors.Learned(item_model="ease", solver=solver).fit(split.train)
         prior.form()
     fitted = time.perf_counter()
     scale = plan.SCALES.get((trial.dataset, trial.model))
