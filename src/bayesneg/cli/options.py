@@ -28,11 +28,12 @@ def losses_option(help: str) -> Any:
 
 
 Model = Annotated[
-    str,
+    str | None,
     training_option(
         "mf, lightgcn or torch-mf (the extra torch), or a baseline, which needs no sampler: popularity, item-knn, "
         "rp3beta, ease, gfcf, als",
         metavar="NAME",
+        default="mf",
         autocompletion=completions.models,
     ),
 ]

@@ -39,7 +39,7 @@ def train(
     ] = None,
     loss: opt.Loss = None,
     settings: opt.Settings = None,
-    model: opt.Model = "mf",
+    model: opt.Model = None,
     device: opt.Device = None,
     epochs: Annotated[
         int | None,
@@ -155,6 +155,8 @@ def train(
         start=earlier,
         observer=trackers,
     )
+    if plan.note:
+        say(plan.note)
     if start is not None:
         say(f"started from {start}: {_known_and_new(run.record)}")
     others = beside(run, baselines)

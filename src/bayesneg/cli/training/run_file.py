@@ -65,7 +65,7 @@ def merged(path: Path, params: Mapping[str, Any], given: Collection[str], kinds:
     if replaced & OF_LABEL:
         found.pop("label", None)
     if "sampler" in found and "label" not in found and "label" not in given:
-        found["label"] = _label(found["sampler"], params["settings"] or (), found.get("model", params["model"]))
+        found["label"] = _label(found["sampler"], params["settings"] or (), found.get("model", params["model"]) or "mf")
     return found
 
 
@@ -81,7 +81,7 @@ def _parts(file: RunFile, params: Mapping[str, Any], given: Collection[str]) -> 
     model, sampler, loss = (file.parts.get(name) for name in ("model", "sampler", "loss"))
     if loss is not None:
         found["loss"] = loss.text
-    name = params["model"] if model is None else model.name
+    name = (params["model"] or "mf") if model is None else model.name
     of_model = settings_of(MODELS[name]) if name in MODELS else {}
     if model is not None:
         dropped = {*own, *(["device"] if "device" in given else [])}
