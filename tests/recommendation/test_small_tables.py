@@ -64,7 +64,7 @@ def test_a_file_without_identifiers_is_an_error(tmp_path, text, sentence):
         ("x.jsonl", '{"item": 10}\nnothing', "x.jsonl line 2, column 1: this is not JSON, expecting value; each line"),
         ("x.jsonl", '\n{"item": 10', 'line 2, column 12: .* each line must be one object, such as {"item": "i1"}'),
         ("x.jsonl", "[10, 20]", r"line 1 holds \[10, 20\]; each line must be one object"),
-        ("x.jsonl", '{"item": ' + "[" * 100_000 + "]" * 100_000 + "}", "line 1: lists or objects are nested too deeply"),
+        ("x.jsonl", '{"item": ' + "[" * 100_000 + "]" * 100_000 + "}", "line 1: lists or objects are nested too deep"),
         ("x.jsonl", '{"item": 10}\n{"item": {"id": 20}}', "line 2: 'item' must be an identifier, .* got {'id': 20}"),
         ("x.jsonl", "{}\n{}", "holds no item; each line must be one object"),
         ("x.json", '[{"item": 10}]', "a file of JSON is not read; write one object on each line"),
