@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesneg.checks import one_of
 from bayesneg.data.interactions import Interactions, Truth
 from bayesneg.data.shares import PER_USER, Shares, is_number, n_held_out, valid_or_none, way_out
 from bayesneg.errors import InputError
@@ -241,8 +242,7 @@ def _parts(
 
 
 def _check_rule(data: Interactions, by: str) -> None:
-    if by not in RULES:
-        raise InputError(f"by must be one of {', '.join(RULES)}, got {by!r}")
+    one_of("by", by, RULES)
     n_missing = _n_missing_times(data) if by in TIMED else 0
     if n_missing:
         raise InputError(

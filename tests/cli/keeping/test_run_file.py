@@ -149,6 +149,13 @@ WRONG = {
     "validation = '0.1'": "run.toml line 2: validation must be a number, got the text",
     "header = 1": "run.toml line 2: header must be true or false, got 1",
     "split_by = 3": "run.toml line 2: split_by must be text, got 3",
+    "epochs = -1": "run.toml line 2: epochs must be a whole number of at least 1, got -1",
+    "test_share = 2": "run.toml line 2: test_share must be a share strictly between 0 and 1, got 2.0",
+    "split_by = 'users'": "run.toml line 2: split_by must be one of interaction, user, last, time, got 'users'; did",
+    "evaluate_every = 0": "run.toml line 2: evaluate_every must be a whole number of at least 1, got 0",
+    "[model]\nname = 'mf'\ndim = -3": "run.toml line 4: dim must be a whole number of at least 1, got -3",
+    "[model]\nname = 'mf'\ninit = 'alz'": "run.toml line 4: model mf: init must be one of normal, als, got 'alz'; did",
+    "[sampler]\nname = 'bns'\ncandidates = 0": "run.toml line 4: candidates must be a whole number of at least 1",
     "epochs =": "run.toml: line 2, column 9: invalid value",
     "[model]\nname = 'mf'\ndim = 'many'": "run.toml line 4: model mf: dim=many",
     "[model]\nname = 'mf'\ndims = 3": "run.toml line 4: 'dims' is not a setting of model mf; did you mean dim?",
@@ -176,6 +183,12 @@ def test_a_mistake_is_named_with_its_line_and_key_and_runs_nothing(bayesneg, rat
     (ratings.parent / "run.toml").write_text(f'data = "ratings.csv"\n{text}\n')
     assert WRONG[text] in bayesneg("train", "run.toml").error
     assert sorted(path.name for path in ratings.parent.iterdir()) == ["mine.py", "ratings.csv", "run.toml"]
+
+
+def test_a_mistake_on_the_command_line_is_not_placed_in_the_file(bayesneg, ratings):
+    (ratings.parent / "run.toml").write_text('data = "ratings.csv"\nepochs = 3\n')
+    error = bayesneg("train", "run.toml", "--epochs", "-1").error
+    assert error.startswith("--epochs must be a whole number")
 
 
 def test_a_file_that_is_not_there_or_says_no_data_is_an_error(bayesneg, place):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -15,6 +16,8 @@ from bayesneg.errors import InputError
 if TYPE_CHECKING:
     from bayesneg.config.run_files import RunFile
 
+SUBJECT: Final = re.compile(r"(?:(?:model|sampler|loss) \S+: )?(?:--)?(?P<name>[a-z0-9]+(?:[_-][a-z0-9]+)*)\b")
+OPTION_OF: Final = {"test": "test_share", "by": "split_by"}  # argument of split → key
 OF_LABEL: Final = {"model", "sampler", "loss", "settings", "device"}  # options that a label speaks of
 
 
@@ -26,10 +29,15 @@ class TrainCommand(BriefHelp):
     """A command whose DATA may be a run file."""
 
     def invoke(self, ctx: Any) -> Any:
-        if is_run_file(ctx.params["data"]):
-            given = {name for name in ctx.params if ctx.get_parameter_source(name).name == "COMMANDLINE"}
-            ctx.params.update(merged(Path(ctx.params["data"]), ctx.params, given, self.kinds()))
-        return super().invoke(ctx)
+        if not is_run_file(ctx.params["data"]):
+            return super().invoke(ctx)
+        path = Path(ctx.params["data"])
+        given = {name for name in ctx.params if ctx.get_parameter_source(name).name == "COMMANDLINE"}
+        ctx.params.update(merged(path, ctx.params, given, self.kinds()))
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            raise placed(error, path, given) from error
 
     def kinds(self) -> dict[str, Any]:
         """Name of an option → the type of its value."""
@@ -67,6 +75,32 @@ def merged(path: Path, params: Mapping[str, Any], given: Collection[str], kinds:
     if "sampler" in found and "label" not in found and "label" not in given:
         found["label"] = _label(found["sampler"], params["settings"] or (), found.get("model", params["model"]) or "mf")
     return found
+
+
+def placed(error: InputError, path: Path, given: Collection[str]) -> InputError:
+    """The error with the line of the run file that it is about; as it is where that is no line of the file.
+
+    Args:
+        error: What a value of the file led to; its first word is an option, an argument or a setting.
+        path: The run file.
+        given: Names of the options that are on the command line.
+    """
+    from bayesneg.config.run_files import PARTS
+    from bayesneg.config.toml_files import read_toml
+
+    found = SUBJECT.match(str(error))
+    if found is None:
+        return error
+    key = found["name"].replace("-", "_")
+    key = OPTION_OF.get(key, key)
+    file = read_toml(path)
+    if key in file.values and key not in given:
+        return file.error(f"{key}{str(error)[found.end('name') :]}", key)
+    for part in PARTS:
+        table = file.values.get(part)
+        if isinstance(table, dict) and key in table and part not in given:
+            return file.error(error, part, key)
+    return error
 
 
 def _parts(file: RunFile, params: Mapping[str, Any], given: Collection[str]) -> dict[str, Any]:
