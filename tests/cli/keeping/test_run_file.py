@@ -222,6 +222,24 @@ def test_the_split_of_a_run_folder_is_data(bayesneg, finished):
     assert "its split is used as it is; drop --test-share" in bayesneg("train", finished, "--test-share", 0.1).error
 
 
+def test_a_final_run_is_made_again_from_its_folder(bayesneg, ratings):
+    final = ("--sampler", "rns", "--set", "dim=8", "--epochs", 3, "--final", "--out", "one", "-q")
+    assert bayesneg("train", ratings, *final).code == 0
+    place = ratings.parent
+    before = bn.load_run(place / "one").record.before_final
+    assert before["final"]["ndcg@20"] > 0
+    for source, out in (("one", "two"), ("two/run.toml", "three")):
+        done = bayesneg("train", source, "--out", out, "-q")
+        assert done.code == 0
+        assert "metrics were measured before, at epoch" in done.out
+        assert (place / out / "weights.safetensors").read_bytes() == (place / "one/weights.safetensors").read_bytes()
+        assert bn.load_run(place / out).record.before_final == before
+    longer = bayesneg("train", "one", "--seed", 1, "--out", "other", "-q")
+    assert "nothing was measured" in longer.out, "another model than the one that was measured"
+    record = bn.load_run(place / "other").record
+    assert (record.spec["model"]["dim"], record.seed, record.before_final) == (8, 1, {})
+
+
 def test_every_argument_of_fit_that_decides_the_result_is_a_key():
     """A new argument is either written to the run file or has no part in what is learned."""
     no_part = {"split", "out", "resume", "checkpoint_every", "progress", "observer", "measured_by"}

@@ -21,17 +21,23 @@ OPTION_OF: Final = {"test": "test_share", "by": "split_by"}  # argument of split
 OF_LABEL: Final = {"model", "sampler", "loss", "settings", "device"}  # options that a label speaks of
 
 
-def is_run_file(data: str) -> bool:
-    return data.lower().endswith(".toml")
+def run_file_of(data: str) -> Path | None:
+    """The run file that DATA names, or that of a final run, which has nothing held out; None for other data."""
+    from bayesneg.cli.training.run_data import is_final
+    from bayesneg.runs.folder import RUN_FILE
+
+    if data.lower().endswith(".toml"):
+        return Path(data)
+    return Path(data) / RUN_FILE if is_final(Path(data)) else None
 
 
 class TrainCommand(BriefHelp):
     """A command whose DATA may be a run file."""
 
     def invoke(self, ctx: Any) -> Any:
-        if not is_run_file(ctx.params["data"]):
+        path = run_file_of(ctx.params["data"])
+        if path is None:
             return super().invoke(ctx)
-        path = Path(ctx.params["data"])
         given = {name for name in ctx.params if ctx.get_parameter_source(name).name == "COMMANDLINE"}
         ctx.params.update(merged(path, ctx.params, given, self.kinds()))
         try:
