@@ -5,9 +5,11 @@ from __future__ import annotations
 import difflib
 import functools
 import math
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, TypeVar
 
 from bayesneg.errors import InputError
@@ -90,6 +92,13 @@ def known_settings(**elsewhere: str) -> Callable[[Class], Class]:
         return kind
 
     return decorated
+
+
+def a_path(path: Any) -> Path:
+    """The path of a folder, given as text or as a path."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"path must be the path of a folder, got {path!r:.60}")
+    return Path(path)
 
 
 def an_object(name: str, value: Any, example: str) -> None:

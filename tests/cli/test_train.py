@@ -284,6 +284,22 @@ def test_errors_of_arguments_name_the_options(bayesneg, ratings, finished):
     assert error == "--select best needs validation data, and last has none; give --select last"
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--test-share", 2), "--test-share must be a share strictly between 0 and 1, got 2.0"),
+        (
+            ("--split-by", "usr"),
+            "--split-by must be one of interaction, user, last, time, got 'usr'; did you mean user?",
+        ),
+        (("--validation", -1), "--validation must be a share"),
+        (("--user-column", "foo"), "--user-column: ratings.csv has no column 'foo'"),
+    ],
+)
+def test_errors_of_data_and_split_name_the_options(bayesneg, ratings, options, said):
+    assert bayesneg("train", "ratings.csv", *options).error.startswith(said)
+
+
 def test_cold_validation_users_are_noted_and_the_final_model_has_every_epoch(bayesneg, place):
     rows = [(user, item, 1) for user in range(30) for item in range(user % 5, user % 5 + 8)]
     rows += [(user, item, user) for user in range(30, 40) for item in range(6)]

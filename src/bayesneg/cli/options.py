@@ -148,9 +148,11 @@ class Reading:
     data_dir: DataDir = None
 
     def load(self) -> Interactions:
+        from bayesneg.cli.output import named_as_options
         from bayesneg.data.load import load
 
-        return load(self.data, data_dir=self.data_dir, **self.columns)
+        with named_as_options(*self.columns):
+            return load(self.data, data_dir=self.data_dir, **self.columns)
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -192,6 +194,12 @@ class Splitting:
     user_file: UserFile = None
 
     def split(self, reading: Reading) -> Split:
+        from bayesneg.cli.output import named_as_options
+
+        with named_as_options("validation", test="--test-share", by="--split-by"):
+            return self._split(reading)
+
+    def _split(self, reading: Reading) -> Split:
         from bayesneg.data.load import read_split
         from bayesneg.data.splits import split
 

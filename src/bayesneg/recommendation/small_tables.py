@@ -56,6 +56,8 @@ def read_small_table(path: Path, noun: str) -> pl.DataFrame:
     """All columns; those of a text file are text. A text without a heading that is known has numbered columns."""
     import polars as pl
 
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; give a file that names {noun}s")
     if not path.is_file():
         raise InputError(f"{path}: no such file; check the path")
     if not path.read_bytes()[:64].strip():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from bayesneg.checks import a_path
 from bayesneg.data.identifiers import Unknown, plain
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
@@ -172,6 +173,11 @@ class ExportedModel:
         Returns:
             Pairs of raw item identifier and score, best first.
         """
+        if not isinstance(user, NewUser):
+            raise InputError(
+                f"user must be a new user, as fold_in(items) gives one, got {user!r:.60}; recommend(user) is for users "
+                "of the data"
+            )
         if exclude is None and only is None and user.vector is not None:
             found = self._by_index(user.vector, user.history.indices, k)
             if found is not None:
@@ -201,7 +207,7 @@ def load_export(path: str | Path, *, index: bool = True) -> ExportedModel:
         BayesnegError: the folder holds no export, a file of it is missing or is not the one that was exported, or the
             index is that of other vectors.
     """
-    source = Path(path)
+    source = a_path(path)
     config = read_config(source)
     wanted = {name for name in config["files"] if index or name != exporting.INDEX}
     for name in sorted(wanted):
