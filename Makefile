@@ -12,13 +12,18 @@ VENV_INTEGRATIONS := .venv-integrations
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-integrations coverage bench format clean
+.PHONY: demo picture test test-integrations coverage bench format clean
 .DEFAULT_GOAL := demo
 
 # a learning rate of 0.05 is better than 0.1 on validation data, and 0.01 needs more epochs than fit into a minute
 demo: $(VENV)/.installed
 	$(BIN)/bayesneg compare synthetic --samplers rns,dns,bns,bns-learned --baselines ease \
 	  --set learning_rate=0.05 --epochs 15 --seeds 3 --report demo-report.html --force
+
+# the picture of the README, from the report of the demo
+picture: demo
+	chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1100,1742 \
+	  --screenshot=docs/images/report.png "file://$(CURDIR)/demo-report.html"
 
 test: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

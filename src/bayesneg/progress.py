@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
+from bayesneg.errors import InputError
+
 ShowEpoch = Callable[[dict[str, Any]], None]  # takes an epoch's line of the record
 Update = Callable[[str, int, str], None]  # takes a bar's label, how much of it is done, and a text beside it
 COMPILING = "compiling kernels: the first run on a machine takes up to half a minute longer"
@@ -71,6 +73,8 @@ class Log:
 def epoch_bar(progress: bool | ShowEpoch, label: str, epochs: int, *, done: int = 0) -> Iterator[ShowEpoch]:
     """What to call with each epoch's line of one run; a caller's function is passed on."""
     if not isinstance(progress, bool):
+        if not callable(progress):
+            raise InputError(f"progress must be True, False or a function of each epoch's line, got {progress!r:.60}")
         yield progress
         return
     with bars(progress, {label: epochs}) as update:

@@ -56,11 +56,14 @@ def test_without_torch_everything_else_works(ratings):
         (["--device", "cuda"], "model mf runs on the CPU only"),
         (["--device", "gpu"], "--device must be auto, cpu or cuda, got 'gpu'"),
         (["--model", "lightgcn", "--device", "cpu", "--set", "device=cpu"], "given twice"),
-        (["--model", "lightgcn", "--set", "device=tpu"], "device=tpu"),
+        (["--model", "lightgcn", "--set", "device=tpu"], "device must be one of auto, cpu, cuda, got 'tpu'"),
         (["--model", "lightgcn", "--set", "threads=2"], "'threads' is not a setting of"),
         (["--model", "torch-mf", "--set", "layers=1"], "'layers' is not a setting of"),
         (["--model", "lightgcn", "--set", "batch_size=0"], "batch_size must be a whole number of at least 1"),
-        (["--model", "lightgcn", "--set", "penalty=l1"], "penalty=l1"),
+        (
+            ["--model", "lightgcn", "--set", "penalty=l1"],
+            "penalty must be one of weight_decay, batch, first_layer, got 'l1'",
+        ),
         (["--model", "lightgcn", "--set", "scale_regularization=perhaps"], "scale_regularization=perhaps"),
     ],
 )

@@ -46,6 +46,16 @@ def test_a_setting_changes_one_thing_of_what_is_recommended(bayesneg, ratings):
     assert plain["spec"]["model"]["init"] == "normal"
 
 
+def test_what_turns_the_recommended_settings_off_is_noted(bayesneg, ratings):
+    said = "the plain defaults were trained, here MF"
+    done = bayesneg("train", ratings, "--sampler", "rns", "--epochs", 1, "-q")
+    assert f"note: with --sampler {said}; drop --sampler for the recommended settings" in done.err
+    done = bayesneg("train", ratings, "--sampler", "rns", "--loss", "bpr", "--set", "dim=8", "--epochs", 1, "-q")
+    assert f"note: with --sampler and --loss {said} (dim=8)" in done.err
+    for options in ([], ["--loss", "bpr"], ["--sampler", "rns", "--model", "mf"], ["--model", "ease"]):
+        assert said not in bayesneg("train", ratings, *options, "--epochs", 1, "-q").err
+
+
 def test_training_can_start_from_als(bayesneg, ratings):
     bayesneg("train", ratings, "--model", "mf", "--set", "init=als", "--epochs", 1, "--out", "run")
     assert bn.load_run(ratings.parent / "run").record.spec["model"]["init"] == "als"
@@ -119,7 +129,7 @@ def test_a_single_user_or_item_is_no_crash(bayesneg, place, rows, n_users, n_ite
 def test_data_of_a_few_rows_gets_a_sentence_with_the_way_out(bayesneg, place):
     (place / "five.csv").write_text("user,item\nu1,a\nu1,b\nu2,a\nu2,c\nu1,c\n")
     error = bayesneg("train", "five.csv").error
-    assert "raise validation (--validation), choose another rule, by (--split-by), train without one" in error
+    assert "give validation=0.15 (--validation 0.15), which holds out 1" in error
     error = bayesneg("train", "five.csv", "--select", "last").error
     assert "there are only 4; give more data, or a prior that is not learned" in error
     assert bayesneg("train", "five.csv", "--select", "last", "--sampler", "bns", "--epochs", 1).code == 0
@@ -272,6 +282,22 @@ def test_errors_of_arguments_name_the_options(bayesneg, ratings, finished):
     assert bayesneg("train", ratings, "--select", "last", "--epochs", 1, "--sampler", "rns", "--out", "last").code == 0
     error = bayesneg("train", "last", "--epochs", 1).error
     assert error == "--select best needs validation data, and last has none; give --select last"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--test-share", 2), "--test-share must be a share strictly between 0 and 1, got 2.0"),
+        (
+            ("--split-by", "usr"),
+            "--split-by must be one of interaction, user, last, time, got 'usr'; did you mean user?",
+        ),
+        (("--validation", -1), "--validation must be a share"),
+        (("--user-column", "foo"), "--user-column: ratings.csv has no column 'foo'"),
+    ],
+)
+def test_errors_of_data_and_split_name_the_options(bayesneg, ratings, options, said):
+    assert bayesneg("train", "ratings.csv", *options).error.startswith(said)
 
 
 def test_cold_validation_users_are_noted_and_the_final_model_has_every_epoch(bayesneg, place):

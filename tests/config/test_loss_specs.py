@@ -88,7 +88,7 @@ def test_a_class_or_a_function_in_a_file_is_a_loss(own):
         ("softmax:temprature=1", "'temprature' is not a setting of loss softmax; did you mean temperature?"),
         ("softmax:temperature=hot", "loss softmax: temperature=hot (Temperature τ; lower values put"),
         ("softmax:temperature=0", "temperature must be a number above 0"),
-        ("psl:surrogate=exp", "loss psl: surrogate=exp"),
+        ("psl:surrogate=exp", "loss psl: surrogate must be one of relu, tanh, atan, got 'exp'"),
         ("softmax:temperature", "loss softmax: 'temperature' is not of the form key=value"),
         ("bpr,softmax", "loss must be one loss, got 2 in 'bpr,softmax'; bn.compare takes several"),
         (" ", "no loss is named"),

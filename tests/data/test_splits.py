@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -251,15 +253,45 @@ def test_time_rules_need_times(by):
 @pytest.mark.parametrize("by", ["interaction", "time"])
 def test_an_empty_part_is_refused_with_the_way_out(by):
     data = made([0, 0], [0, 1], [1, 2])
-    with pytest.raises(InputError, match=r"test=0.2 leaves no test interactions out of 2; raise test"):
+    with pytest.raises(InputError, match=r"test=0.2 leaves no test interactions out of 2; give test=0.3"):
         split(data, test=0.2, by=by)
-    with pytest.raises(InputError, match=r"test=0.8 leaves no training interactions out of 2; lower test"):
+    with pytest.raises(InputError, match=r"test=0.8 leaves no training interactions out of 2; give test=0.7"):
         split(data, test=0.8, by=by)
 
 
 def test_an_empty_validation_part_is_refused():
     with pytest.raises(InputError, match=r"validation=0.01 leaves no validation interactions"):
         split(made([0] * 10, list(range(10))), validation=0.01)
+
+
+def per_user(*counts: int) -> Interactions:
+    users = [user for user, count in enumerate(counts) for _ in range(count)]
+    items = [item for count in counts for item in range(count)]
+    return made(users, items, list(range(len(users))))
+
+
+FEW = {"one": (1,) * 6, "two": (2,) * 6, "three": (3,) * 6, "mixed": (1, 2, 3, 1, 2, 3), "one or two": (1, 2) * 3}
+
+
+@pytest.mark.parametrize("by", ["user", "last"])
+@pytest.mark.parametrize("counts", FEW.values(), ids=FEW)
+@pytest.mark.parametrize("asked", [{}, {"test": 0.4}, {"test": 0.05}, {"validation": 0.05}])
+def test_what_an_error_about_an_empty_part_proposes_works(by, counts, asked):
+    data, asked = per_user(*counts), {"by": by, "validation": 0.1, **asked}
+    with pytest.raises(InputError, match="leaves no") as caught:
+        split(data, **asked)
+    ways = str(caught.value).removesuffix(", or give more data").split("; ")[-1].split(", or ")
+    for way in ways:
+        proposed = {name: float(value) for name, value in re.findall(r"(test|validation)=([\d.]+)", way)}
+        if "by interaction" in way:
+            proposed["by"] = "interaction"
+        parts = split(data, **{**asked, **proposed})
+        assert len(parts.train)
+        assert len(parts.test)
+        if "holds out" in way:
+            name = next(iter(proposed))
+            assert f"holds out {len(getattr(parts, name))}" in way
+    assert ("by interaction" in str(caught.value)) == (max(counts) < 3), "only then no share leaves three parts"
 
 
 @pytest.mark.parametrize("by", RULES)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import bayesneg as bn
+from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.recommendation.fold_in import EXPONENT, LeastSquaresFoldIn, RegressionFoldIn
 
@@ -67,6 +68,18 @@ def test_users_without_history_do_not_shift_the_map():
     cold = np.concatenate((known[:2], np.full((1, 2), 1e6, dtype=np.float32), known[2:]))
     with_cold = RegressionFoldIn(cold, others, np.array([0, 2, 3, 3, 5, 6]), indices)
     assert np.allclose(plain.vector(np.array([4])), with_cold.vector(np.array([4])))
+
+
+@pytest.mark.parametrize("users", [["a"], list("abc")], ids=["one user", "users with the same items"])
+def test_where_histories_do_not_vary_a_new_user_is_the_mean_user(users):
+    data = Interactions.from_pairs([user for user in users for _ in "pqrs"], list("pqrs") * len(users))
+    split = Split(data, data.select(np.zeros(len(data), dtype=bool)))
+    run = bn.fit(bn.MF(dim=4), split, bn.RNS(), epochs=1, progress=False)
+    mean = run.scorer.users.mean(axis=0)
+    new = run.fold_in(["p"])
+    np.testing.assert_allclose(new.vector, mean, rtol=1e-5)
+    assert all(np.isfinite(score) for _, score in new.recommend(k=3))
+    assert all(np.isfinite(score) for _, score in run.fold_in(users=["a"]).similar(k=3))
 
 
 def test_the_vector_of_a_new_user_has_the_length_of_the_others_under_the_cosine(run_of):

@@ -57,11 +57,52 @@ def test_a_file_without_identifiers_is_an_error(tmp_path, text, sentence):
         read_ids(tmp_path / "x.csv", "item", option="--only")
 
 
-@pytest.mark.parametrize("name", ["x.parquet", "x.jsonl"])
-def test_a_damaged_file_is_an_error(tmp_path, name):
-    (tmp_path / name).write_text("nothing of the kind")
-    with pytest.raises(bn.BayesnegError, match="cannot be read as its name says"):
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("x.parquet", "nothing of the kind", "cannot be read as its name says"),
+        ("x.jsonl", '{"item": 10}\nnothing', "x.jsonl line 2, column 1: this is not JSON, expecting value; each line"),
+        ("x.jsonl", '\n{"item": 10', 'line 2, column 12: .* each line must be one object, such as {"item": "i1"}'),
+        ("x.jsonl", "[10, 20]", r"line 1 holds \[10, 20\]; each line must be one object"),
+        ("x.jsonl", '{"item": ' + "[" * 100_000 + "]" * 100_000 + "}", "line 1: lists or objects are nested too deep"),
+        ("x.jsonl", '{"item": 10}\n{"item": {"id": 20}}', "line 2: 'item' must be an identifier, .* got {'id': 20}"),
+        ("x.jsonl", "{}\n{}", "holds no item; each line must be one object"),
+        ("x.json", '[{"item": 10}]', "a file of JSON is not read; write one object on each line"),
+    ],
+)
+def test_a_damaged_file_is_an_error(tmp_path, name, text, sentence):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(bn.BayesnegError, match=sentence):
         read_ids(tmp_path / name, "item")
+
+
+def test_nested_identifiers_of_parquet_are_an_error(tmp_path):
+    pl.DataFrame({"item": [[1], [2]]}).write_parquet(tmp_path / "x.parquet")
+    with pytest.raises(bn.BayesnegError, match=r"'item' must be an identifier, text or a whole number, got \[1\]"):
+        read_ids(tmp_path / "x.parquet", "item")
+
+
+def test_json_lines_have_one_type_for_each_column_and_text_of_what_is_nested(tmp_path):
+    lines = [
+        '{"item": 10, "year": 1995, "mixed": 1, "tags": ["a", {"b": 1}], "large": 99999999999999999999}',
+        '{"item": 20, "price": 2, "mixed": "x", "large": 1}',
+        '{"item": 30, "price": 2.5, "kept": true}',
+    ]
+    (tmp_path / "x.jsonl").write_text("\n".join(lines), encoding="utf-8-sig")
+    found = read_item_data(tmp_path / "x.jsonl", DATA).table.to_dict(as_series=False)
+    assert found == {
+        "year": [1995, None, None],
+        "mixed": ["1", "x", None],
+        "tags": ['["a", {"b": 1}]', None, None],
+        "large": ["99999999999999999999", "1", None],
+        "price": [None, 2.0, 2.5],
+        "kept": [None, None, True],
+    }
+
+
+def test_nested_columns_of_parquet_are_text(tmp_path):
+    pl.DataFrame({"item": [10, 20], "tags": [["a"], None]}).write_parquet(tmp_path / "x.parquet")
+    assert read_item_data(tmp_path / "x.parquet", DATA).table["tags"].to_list() == ['["a"]', None, None]
 
 
 def test_columns_of_items_are_aligned_and_may_be_missing(tmp_path):
@@ -69,7 +110,7 @@ def test_columns_of_items_are_aligned_and_may_be_missing(tmp_path):
     found = read_item_data(tmp_path / "items.csv", DATA)
     assert found.columns == ["title", "score"]
     assert found.table["title"].to_list() == ["Alien", None, "Heat"]
-    assert (found.missing, found.n_unknown) == ([20], 1)
+    assert (found.missing, found.n_unknown, found.repeated) == ([20], 1, [30])
     assert (found.row(0), found.row(1)) == (["Alien", "4"], ["", ""])
     frame = pl.DataFrame({"user": [1, 2], "rank": [1, 1], "item": [20, 30], "score": [0.5, 0.25]})
     beside = found.beside(frame)

@@ -44,6 +44,13 @@ def test_an_export_recommends_what_the_run_does(run, exported, include_held_out)
     assert lists(loaded, users, **how) == lists(run, users, **how)
 
 
+def test_an_export_recommends_to_all_users_what_the_run_does(run, exported):
+    for loaded in (bn.load_export(exported), bn.load_export(exported, index=False)):
+        assert loaded.recommend_all(k=7).equals(run.recommend_all(k=7))
+    how = {"k": 3, "users": [5, 2, -1], "only": ["film 1", "film 2", "film 3"], "unknown": "skip", "include_seen": True}
+    assert loaded.recommend_all(**how).equals(run.recommend_all(**how))
+
+
 @pytest.mark.parametrize("baseline", ["MostPopular", "ItemKNN", "EASE", "GFCF"])
 def test_baselines_are_exported_with_what_they_have(data, tmp_path, baseline):
     fitted = bn.fit(getattr(bn.baselines, baseline)(), data, progress=False)

@@ -25,7 +25,20 @@ def test_export_says_what_was_written_and_what_to_mind(bayesneg, saved, tmp_path
     assert again.code == 0
     assert "licence" not in again.err
     assert "--no-interactions" not in again.err
-    assert 'license: "mit"' in (tmp_path / "model" / "README.md").read_text()
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert 'license: "mit"' in card
+    assert "The vector of a user is learned from the user's interactions" in card
+
+
+def test_an_item_model_says_that_its_weights_tell_about_users(bayesneg, data, tmp_path):
+    bn.fit(bn.baselines.EASE(), data, progress=False).save(tmp_path / "run")
+    done = bayesneg("export", tmp_path / "run", tmp_path / "model")
+    assert "has the interactions of the users: EASE needs them to score a user" in done.err
+    assert "--no-interactions" in done.err
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "`split.parquet` has the interactions of the users" in card
+    assert "computed from the items that users have in common" in card
+    assert "The vector of a user" not in card
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import gzip
 import lzma
 
 import numpy as np
+import polars as pl
 import pytest
 
 import bayesneg as bn
@@ -44,6 +45,47 @@ def run(split):
         (lambda data, split, run: run.evaluate().values["ndgc@5"], "'ndgc@5' was not evaluated; this report has prec"),
         (lambda data, split, run: bn.compare(split, "rns,dns"), r"in this order: bn\.compare\(bn\.MF\(\), split, "),
         (lambda data, split, run: bn.audit(split, "rns,dns"), r"in this order: bn\.audit\(bn\.MF\(\), split, "),
+        (
+            lambda data, split, run: bn.fit(split),
+            r"got a split alone; bn\.fit\(None, split\) trains what is recommended",
+        ),
+        (
+            lambda data, split, run: bn.compare(split),
+            r"got a split alone; give a model: bn\.compare\(bn\.MF\(\), split",
+        ),
+        (lambda data, split, run: bn.audit(split), r"got a split alone; give a model: bn\.audit\(bn\.MF\(\), split"),
+        (
+            lambda data, split, run: bn.TorchMF(init="als"),
+            r"TorchMF has no setting init; bn\.MF\(init='als'\) starts from",
+        ),
+        (
+            lambda data, split, run: bn.MF(dims=3),
+            r"MF has no setting dims; did you mean dim\? it has dim, learning_rate",
+        ),
+        (lambda data, split, run: bn.MF.paper(dims=3), "MF has no setting dims"),
+        (
+            lambda data, split, run: bn.BNS(candidate=3),
+            r"BNS has no setting candidate; did you mean candidates\? it has",
+        ),
+        (lambda data, split, run: bn.baselines.EASE(xyz=3), "EASE has no setting xyz; it has l2, form"),
+        (lambda data, split, run: bn.MF(init="alz"), r"init must be one of normal, als, got 'alz'; did you mean als\?"),
+        (lambda data, split, run: run.recommend("u1", exclude=[12.0]), r"item must be one identifier, .* got 12\.0"),
+        (
+            lambda data, split, run: run.recommend_all(users=pl.DataFrame({"user": ["u1"]})),
+            r"its column, table\['user'\]",
+        ),
+        (lambda data, split, run: run.fold_in(users=["u1"]).recommend_to(k="a"), "k must be a whole number, got 'a'"),
+        (lambda data, split, run: run.fold_in(users=["u1"]).recommend_to(k=999), "at most the number of users 60"),
+        (
+            lambda data, split, run: run.export("never", licence=3),
+            "licence must be an identifier such as cc-by-4.0, got 3",
+        ),
+        (lambda data, split, run: bn.load_run(None), "path must be the path of a folder, got None"),
+        (lambda data, split, run: bn.load_export(3), "path must be the path of a folder, got 3"),
+        (
+            lambda data, split, run: bn.fit(bn.MF(), split, bn.RNS(), progress="yes"),
+            "progress must be True, False or a",
+        ),
         (lambda data, split, run: bn.compare(bn.MF(), data, "rns"), "split must be a split, got Interactions"),
         (lambda data, split, run: bn.evaluate(run, split), r"such as run\.scorer, .*got Run"),
         (lambda data, split, run: bn.evaluate(run.scorer, data), "split must be a split, got Interactions"),

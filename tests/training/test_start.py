@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import bayesneg as bn
-from bayesneg.runs.starting import Start
+from bayesneg.data.splits import Split
+from bayesneg.runs.starting import Start, trained_embeddings_of
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +113,26 @@ def test_torch_models_go_on_from_the_first_layer(old, new, tmp_path, layers):
         check_rows(vectors, each, new, learner, fresh)
     further = bn.fit(model, new, bn.RNS(), epochs=1, progress=False, start=run)
     assert np.isfinite(further.scorer.items).all()
+
+
+@pytest.mark.parametrize("layers", [0, 2])
+def test_a_user_without_newer_interactions_keeps_the_vectors_of_the_earlier_run(old, tmp_path, layers):
+    """Smoothing gives a user without an edge a part of the first layer alone, which weight decay shrinks."""
+    pytest.importorskip("torch")
+    idle = old.train.users == 3
+    newer = Split(old.train.select(~idle), old.test)
+    for how in ({}, {"ranking": "cosine"}):
+        model = bn.LightGCN(dim=4, layers=layers, batch_size=64, device="cpu", regularization=0.1, **how)
+        before = bn.fit(model, old, bn.RNS(), epochs=2, progress=False)
+        after = bn.fit(model, newer, bn.RNS(), epochs=3, progress=False, start=before, out=tmp_path / f"run{len(how)}")
+        np.testing.assert_allclose(after.scorer.users[3], before.scorer.users[3], rtol=1e-6)
+        assert not np.allclose(after.scorer.users[4], before.scorer.users[4])
+        first = (before.trained or before.scorer.embeddings()).users[3]
+        for each in (after, bn.load_run(tmp_path / f"run{len(how)}")):
+            np.testing.assert_array_equal(trained_embeddings_of(each).users[3], first)
+            np.testing.assert_allclose(each.scorer.users[3], before.scorer.users[3], rtol=1e-6)
+        again = bn.fit(model, newer, bn.RNS(), epochs=1, progress=False, start=after)
+        np.testing.assert_allclose(again.scorer.users[3], before.scorer.users[3], rtol=1e-6)
 
 
 def test_the_best_epoch_is_gone_on_from_where_it_was_reported(old, tmp_path):

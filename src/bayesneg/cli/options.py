@@ -28,11 +28,12 @@ def losses_option(help: str) -> Any:
 
 
 Model = Annotated[
-    str,
+    str | None,
     training_option(
         "mf, lightgcn or torch-mf (the extra torch), or a baseline, which needs no sampler: popularity, item-knn, "
         "rp3beta, ease, gfcf, als",
         metavar="NAME",
+        default="mf",
         autocompletion=completions.models,
     ),
 ]
@@ -147,9 +148,11 @@ class Reading:
     data_dir: DataDir = None
 
     def load(self) -> Interactions:
+        from bayesneg.cli.output import named_as_options
         from bayesneg.data.load import load
 
-        return load(self.data, data_dir=self.data_dir, **self.columns)
+        with named_as_options(*self.columns):
+            return load(self.data, data_dir=self.data_dir, **self.columns)
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -191,6 +194,12 @@ class Splitting:
     user_file: UserFile = None
 
     def split(self, reading: Reading) -> Split:
+        from bayesneg.cli.output import named_as_options
+
+        with named_as_options("validation", test="--test-share", by="--split-by"):
+            return self._split(reading)
+
+    def _split(self, reading: Reading) -> Split:
         from bayesneg.data.load import read_split
         from bayesneg.data.splits import split
 

@@ -36,12 +36,18 @@ def warnings_as_notes() -> Iterator[None]:
 
 
 @contextmanager
-def named_as_options(*arguments: str) -> Iterator[None]:
-    """An error that begins with the name of one of these arguments begins with that of its option."""
+def named_as_options(*arguments: str, **others: str) -> Iterator[None]:
+    """An error that begins with the name of one of these arguments begins with that of its option.
+
+    Args:
+        *arguments: Names of arguments whose options have the same name.
+        **others: Argument → its option.
+    """
+    options = {name: f"--{name.replace('_', '-')}" for name in arguments} | others
     try:
         yield
     except InputError as error:
-        said = re.sub(rf"^(?:{'|'.join(arguments)})\b", lambda name: f"--{name[0].replace('_', '-')}", str(error))
+        said = re.sub(rf"^(?:{'|'.join(options)})\b", lambda name: options[name[0]], str(error))
         if said == str(error):
             raise
         raise InputError(said) from error

@@ -16,7 +16,7 @@ from bayesneg.cli.training import completions, judging
 from bayesneg.cli.training.fits import fitted
 from bayesneg.cli.training.listings import HelpAll
 from bayesneg.cli.training.plans import planned
-from bayesneg.cli.training.run_data import TrainReading, split_for
+from bayesneg.cli.training.run_data import TrainReading, split_for, with_metrics_of
 from bayesneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def train(
     ] = None,
     loss: opt.Loss = None,
     settings: opt.Settings = None,
-    model: opt.Model = "mf",
+    model: opt.Model = None,
     device: opt.Device = None,
     epochs: Annotated[
         int | None,
@@ -96,7 +96,8 @@ def train(
     Without --model, --sampler and --loss the recommended settings are
     trained: MF with BNS and a learned prior, at most 200 epochs, stopped after
     10 without a better one on 1,000 validation users. DATA may be a TOML file
-    that describes the run; options replace what it says.
+    that describes the run, or the folder of a final run, which is trained
+    again; options replace what it says.
 
     \b
     Examples:
@@ -155,6 +156,10 @@ def train(
         start=earlier,
         observer=trackers,
     )
+    if not final:
+        run = with_metrics_of(run, Path(reading.data), out)
+    if plan.note:
+        say(plan.note)
     if start is not None:
         say(f"started from {start}: {_known_and_new(run.record)}")
     others = beside(run, baselines)

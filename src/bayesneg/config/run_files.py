@@ -191,7 +191,7 @@ def _check_part(file: TomlFile, key: str, part: NamedPart) -> None:
             kind = SamplerSpec if key == "sampler" else LossSpec
             kind.parse(part.text).checked()
     except InputError as error:
-        named = [name for name in part.settings if re.search(rf"\b{name}=|'{name}'|: {name} is", str(error))]
+        named = [name for name in part.settings if re.search(rf"\b{name}=|'{name}'|: {name} (?:is|must)", str(error))]
         raise file.error(error, key, *named[:1] or ["name"]) from None
 
 

@@ -7,7 +7,6 @@ class docstring. A value written as text is converted by pydantic to the annotat
 from __future__ import annotations
 
 import ast
-import difflib
 import inspect
 import re
 from collections.abc import Iterable, Mapping
@@ -16,6 +15,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
+from bayesneg.checks import nearest
 from bayesneg.config.docstrings import field_sentences, plain
 from bayesneg.errors import InputError
 from bayesneg.samplers.schedules import LinearDecay, Schedule
@@ -68,9 +68,17 @@ class Setting:
         try:
             return TypeAdapter(self.annotation).validate_python(value)
         except ValidationError as error:
+            if self.choices and all(leaf is NoneType or get_origin(leaf) is Literal for leaf in self.leaves):
+                raise self._not_a_choice(value, where) from None
             message = _said(error.errors()[0]["msg"])
         about = f" ({plain(self.sentence).rstrip('.')})" if self.sentence else ""
         raise InputError(f"{where}: {self.name}={value}{about}: {message}")
+
+    def _not_a_choice(self, value: Any, where: str) -> InputError:
+        names = [str(choice) for choice in self.choices]
+        meant = nearest(value, names)
+        hint = f"; did you mean {meant}?" if meant else ""
+        return InputError(f"{where}: {self.name} must be one of {', '.join(names)}, got {value!r}{hint}")
 
 
 def settings_of(kind: Any) -> dict[str, Setting]:
@@ -154,8 +162,8 @@ def check_known(name: str, valid: Iterable[str], noun: str) -> None:
     names = sorted(valid)
     if name in names:
         return
-    close = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean {close[0]}? " if close else ""
+    meant = nearest(name, names)
+    hint = f"did you mean {meant}? " if meant else ""
     raise InputError(f"{name!r} is not a {noun}; {hint}valid: {', '.join(names) or 'none'}")
 
 

@@ -28,7 +28,7 @@ def find(raw: Any, numbers: Mapping[Any, int]) -> int | None:
 
 def number_of(raw: Any, numbers: Mapping[Any, int], noun: str) -> int:
     """The dense number of an identifier; an error that names the nearest ones where it is unknown."""
-    _check_type(raw, numbers, noun)
+    check_identifier(raw, numbers, noun)
     number = find(raw, numbers)
     if number is None:
         raise InputError(f"{noun} {raw!r} is not in the data; {_hint(raw, numbers, noun)}")
@@ -43,6 +43,8 @@ def numbers_of(
     An unknown one is an error unless ``unknown`` is ``"skip"``; that all are unknown, or none is given, always is.
     """
     one_of("unknown", unknown, ("error", "skip"))
+    if type(raws).__name__ in ("DataFrame", "Table"):  # of pandas, polars or Arrow
+        raise InputError(f"{argument} must be identifiers of {noun}s, got a table; give its column, table[{noun!r}]")
     if isinstance(raws, str | bytes | Mapping) or not isinstance(raws, Iterable):
         raise InputError(
             f"{argument} must be several identifiers of {noun}s, such as [{_examples(numbers)}], got {raws!r:.60}"
@@ -50,7 +52,7 @@ def numbers_of(
     found: dict[int, None] = {}
     missing: dict[Any, None] = {}
     for raw in raws:
-        _check_type(raw, numbers, noun)
+        check_identifier(raw, numbers, noun)
         number = find(raw, numbers)
         if number is None:
             missing[raw] = None
@@ -112,7 +114,7 @@ def _one_edit_from(text: str) -> Iterator[str]:
         yield from (head + letter + tail for letter in LETTERS)
 
 
-def _check_type(raw: Any, numbers: Mapping[Any, int], noun: str) -> None:
+def check_identifier(raw: Any, numbers: Mapping[Any, int], noun: str) -> None:
     if isinstance(raw, int | np.integer | str) and not isinstance(raw, bool):
         return
     if isinstance(raw, Iterable):

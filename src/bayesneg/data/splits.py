@@ -18,7 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from bayesneg.checks import one_of
 from bayesneg.data.interactions import Interactions, Truth
+from bayesneg.data.shares import PER_USER, Shares, is_number, n_held_out, valid_or_none, way_out
 from bayesneg.errors import InputError
 from bayesneg.notebooks import html_table
 from bayesneg.seeding import stream
@@ -150,11 +152,12 @@ def split(
         raise _not_interactions(data)
     _check_rule(data, by)
     amount = (1 if by == "last" else 0.2) if test is None else test
+    asked = Shares(amount, valid_or_none(validation, by), by)
     held = _held_out(data, amount, by, stream(seed, "split"), argument="test")
-    train, tested = _parts(data, held, "test", amount)
+    train, tested = _parts(data, held, "test", amount, whole=data, asked=asked)
     made = Split(train, tested, how=_how("test", amount, by, seed))
-    if not (_is_number(validation) and validation == 0):
-        carved = carve_validation(made, validation, seed=seed, by=by)
+    if not (is_number(validation) and validation == 0):
+        carved = _carved(made, validation, seed=seed, by=by, whole=data, asked=asked)
         made = replace(carved, how=f"{made.how} validation={validation}")
     if data.origin is None:
         return made
@@ -175,9 +178,14 @@ def carve_validation(split: Split, share: float, *, seed: int = 0, by: str = "in
             f"split must have no validation part yet, got one of {len(split.validation):,} interactions; "
             "carve from a split without one"
         )
+    return _carved(split, share, seed=seed, by=by, whole=split.train, asked=Shares(0, share, by))
+
+
+def _carved(split: Split, share: float, *, seed: int, by: str, whole: Interactions, asked: Shares) -> Split:
+    """As :func:`carve_validation`; an error proposes other shares of ``whole``."""
     _check_rule(split.train, by)
     held = _held_out(split.train, share, by, stream(seed, "split", 1), argument="validation")
-    train, validation = _parts(split.train, held, "validation", share)
+    train, validation = _parts(split.train, held, "validation", share, whole=whole, asked=asked)
     how = f"{split.how}; {_how('validation', share, by, seed)}"
     return Split(train, split.test, validation, how)
 
@@ -195,15 +203,11 @@ def _how(argument: str, amount: float, by: str, seed: int) -> str:
 
 def _held_out(data: Interactions, amount: float, by: str, rng: np.random.Generator, *, argument: str) -> np.ndarray:
     """The positions (n_held,) of the interactions that ``by`` holds out of ``data``."""
-    if by in ("interaction", "time"):
-        n_kept = len(data) - round(_share(amount, argument, by) * len(data))
+    if by not in PER_USER:
+        n_kept = len(data) - int(n_held_out(np.array([len(data)]), amount, by, argument=argument)[0])
         order = rng.permutation(len(data)) if by == "interaction" else _newest_last(data)
         return order[n_kept:]
-    if by == "last" and _is_count(amount):
-        wanted = np.full(data.n_users, int(amount))
-    else:
-        wanted = np.rint(_share(amount, argument, by) * data.counts).astype(np.int64)
-    n_held_of = np.maximum(np.minimum(wanted, data.counts - 1), 0)  # (n_users,)
+    n_held_of = n_held_out(data.counts, amount, by, argument=argument)  # (n_users,)
     order = _shuffled_within_users(data, rng) if by == "user" else _newest_last_within_users(data)
     left = np.repeat(data.indptr[1:], data.counts) - np.arange(len(data))  # (n,) to the end of the user's row
     return order[left <= np.repeat(n_held_of, data.counts)]
@@ -223,39 +227,22 @@ def _newest_last(data: Interactions) -> np.ndarray:
     return np.lexsort((data.users, data.indices, data.times))
 
 
-def _parts(data: Interactions, held: np.ndarray, argument: str, amount: float) -> tuple[Interactions, Interactions]:
+def _parts(
+    data: Interactions, held: np.ndarray, argument: str, amount: float, *, whole: Interactions, asked: Shares
+) -> tuple[Interactions, Interactions]:
+    """What is kept and what is held out; ``asked`` of ``whole`` is what an error proposes another of."""
     if not 0 < len(held) < len(data):
         empty = argument if len(held) == 0 else "training"
-        way_out = "raise" if len(held) == 0 else "lower"
-        option = {"test": "--test-share", "validation": "--validation"}[argument]
-        without = ", train without one (--select last)" if argument == "validation" else ""
         raise InputError(
-            f"{argument}={amount} leaves no {empty} interactions out of {len(data):,}; {way_out} {argument} "
-            f"({option}), choose another rule, by (--split-by){without}, or give more data"
+            f"{argument}={amount} leaves no {empty} interactions out of {len(data):,}; {way_out(whole.counts, asked)}"
         )
     mask = np.zeros(len(data), dtype=bool)
     mask[held] = True
     return data.select(~mask), data.select(mask)
 
 
-def _share(amount: float, argument: str, by: str) -> float:
-    if not (_is_number(amount) and 0 < amount < 1):
-        hint = "; with by='last' a count of 1, 2, … is also allowed" if by == "last" else "; 0.2 is usual"
-        raise InputError(f"{argument} must be a share strictly between 0 and 1, got {amount!r}{hint}")
-    return float(amount)
-
-
-def _is_count(amount: float) -> bool:
-    return _is_number(amount) and 1 <= amount < np.inf and amount == np.floor(amount)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-
-
 def _check_rule(data: Interactions, by: str) -> None:
-    if by not in RULES:
-        raise InputError(f"by must be one of {', '.join(RULES)}, got {by!r}")
+    one_of("by", by, RULES)
     n_missing = _n_missing_times(data) if by in TIMED else 0
     if n_missing:
         raise InputError(

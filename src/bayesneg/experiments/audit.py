@@ -37,6 +37,7 @@ from bayesneg.progress import ShowEpoch, run_bars
 from bayesneg.runs import ledger
 from bayesneg.runs.record import RunRecord, describe, jsonable
 from bayesneg.training import fit
+from bayesneg.training.arguments import model_first
 
 if TYPE_CHECKING:
     import polars as pl
@@ -151,6 +152,7 @@ def _bins(table: Mapping[str, Sequence[float]]) -> Iterator[dict[str, float]]:
             yield {"from": low, "to": high, "n": n, "mean_predicted": mean, "observed_rate": true / n}
 
 
+@model_first("give a model: bn.audit(bn.MF(), split, 'rns,bns')")
 def audit(
     model: str | Model,
     split: Split | Mapping[str, Split],

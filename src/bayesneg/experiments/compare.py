@@ -33,8 +33,10 @@ from bayesneg.runs.comparison_table import Comparison
 from bayesneg.runs.record import RunRecord
 from bayesneg.runs.recorder import begun_record, check_resumable
 from bayesneg.training import fit
+from bayesneg.training.arguments import model_first
 
 
+@model_first("give a model: bn.compare(bn.MF(), split, 'rns,bns')")
 def compare(
     model: Models,
     split: Split,

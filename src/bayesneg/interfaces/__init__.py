@@ -21,6 +21,7 @@ from bayesneg.interfaces.inner_products import InnerProducts
 from bayesneg.interfaces.layers import LayeredModule, LayeredScorer, n_layers_of
 from bayesneg.interfaces.learning import (
     NO_LABELS,
+    KeepsUsers,
     Learner,
     Measured,
     Model,
@@ -47,6 +48,7 @@ __all__ = [
     "Embeddings",
     "FollowsTraining",
     "InnerProducts",
+    "KeepsUsers",
     "LayeredModule",
     "LayeredScorer",
     "Learner",

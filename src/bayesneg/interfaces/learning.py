@@ -195,6 +195,20 @@ class StartsFromEmbeddings(Protocol):
         ...
 
 
+@runtime_checkable
+class KeepsUsers(Protocol):
+    """A learner that would move or rank otherwise the users of an earlier run who have no training interaction now."""
+
+    def keep_users(self, users: np.ndarray, ranked_by: np.ndarray) -> None:
+        """Keep users as they start, and rank them by given vectors.
+
+        Args:
+            users: The numbers (n,) of the users.
+            ranked_by: The vectors (n, d) that the earlier run ranks them by.
+        """
+        ...
+
+
 class Model(Protocol):
     """The settings of a model: a frozen value that starts a fresh learner."""
 

@@ -7,7 +7,7 @@ from typing import get_args
 
 import numpy as np
 
-from bayesneg.checks import boolean, number, one_of, whole
+from bayesneg.checks import boolean, known_settings, number, one_of, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.linear.als import als
@@ -21,6 +21,7 @@ from bayesneg.models.scorers import EmbeddingScorer, LinearScorer, cold_in
 __all__ = ["ALS", "EASE", "GFCF", "Baseline", "ItemKNN", "MostPopular", "RP3Beta"]
 
 
+@known_settings()
 @dataclass(frozen=True)
 class MostPopular(Baseline):
     """Ranks items by their number of training interactions, the same for every user."""
@@ -30,6 +31,7 @@ class MostPopular(Baseline):
         return EmbeddingScorer(ones, train.popularity[:, None].astype(np.float32))
 
 
+@known_settings()
 @dataclass(frozen=True)
 class ItemKNN(Baseline):
     """Item-based nearest neighbours with shrunk cosine similarity.
@@ -53,6 +55,7 @@ class ItemKNN(Baseline):
         return LinearScorer(item_neighbours(train, neighbours=self.neighbours, shrink=self.shrink), train)
 
 
+@known_settings()
 @dataclass(frozen=True)
 class RP3Beta(Baseline):
     """RP3β: random walks user → item → user → item, with a penalty on popular items.
@@ -89,6 +92,7 @@ class RP3Beta(Baseline):
         return LinearScorer(walks, train)
 
 
+@known_settings()
 @dataclass(frozen=True)
 class GFCF(Baseline):
     """GF-CF, low-pass filters of the user–item graph in closed form.
@@ -115,6 +119,7 @@ class GFCF(Baseline):
         return LinearScorer(graph_filter(train, alpha=self.alpha, rank=self.rank), train)
 
 
+@known_settings()
 @dataclass(frozen=True)
 class EASE(Baseline):
     """EASE, a linear item–item model in closed form.
@@ -145,6 +150,7 @@ class EASE(Baseline):
             ) from error
 
 
+@known_settings()
 @dataclass(frozen=True)
 class ALS(Baseline):
     """Weighted matrix factorization by alternating least squares.

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from bayesneg.checks import number, one_of, whole
+from bayesneg.checks import known_settings, number, one_of, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import BPR_LOSS, NO_LABELS, Batch, Embeddings, Loss, NegativeSampler, RuleSampler, Sampled
@@ -42,6 +42,7 @@ SCORES = 1 << 24  # held at once while thresholds are computed
 NUMBERS = 1 << 20  # drawn numbers per block at most
 
 
+@known_settings()
 @dataclass(frozen=True)
 class MF:
     """Matrix factorization, trained by SGD on one pair at a time, with the BPR loss or any other.

@@ -46,7 +46,7 @@ class RegressionFoldIn:
         indptr: Start of each history, (n + 1,).
         indices: The histories.
         exponent: Of the length n of a history: 1 would be the mean, 0 the sum.
-        ridge: The penalty, relative to the variance of x.
+        ridge: The penalty, relative to the variance of x; where x does not vary, every vector is w̄.
     """
 
     known: np.ndarray
@@ -70,12 +70,16 @@ class RegressionFoldIn:
         rows = np.flatnonzero(np.diff(self.indptr))
         x, w = self._inputs(self.indptr, self.indices, rows), self.known[rows].astype(np.float64)
         mean_x, mean_w = x.mean(axis=0), w.mean(axis=0)
+        size = float(np.square(x).sum())
         x -= mean_x
-        penalty = self.ridge * max(float(np.square(x).sum()) / x.shape[1], np.finfo(np.float64).tiny)
-        gram = x.T @ x
-        gram[np.diag_indices_from(gram)] += penalty
+        spread = float(np.square(x).sum())
         norms = np.linalg.norm(w, axis=1)
-        return mean_x, mean_w, np.linalg.solve(gram, x.T @ (w - mean_w)), bool((np.abs(norms - 1) < UNIT).all())
+        are_unit = bool((np.abs(norms - 1) < UNIT).all())
+        if spread <= np.finfo(np.float64).eps * size:  # one history, or alike ones: nothing to regress on
+            return mean_x, mean_w, np.zeros((x.shape[1], w.shape[1])), are_unit
+        gram = x.T @ x
+        gram[np.diag_indices_from(gram)] += self.ridge * spread / x.shape[1]
+        return mean_x, mean_w, np.linalg.solve(gram, x.T @ (w - mean_w)), are_unit
 
     def _inputs(self, indptr: np.ndarray, indices: np.ndarray, rows: np.ndarray) -> np.ndarray:
         from bayesneg.linear.scoring import sums_of

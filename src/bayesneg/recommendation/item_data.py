@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesneg.data.identifiers import find
+from bayesneg.data.identifiers import find, plain
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.recommendation.bulk import identifiers
@@ -30,12 +30,14 @@ class ItemData:
         table: One row for each item of the catalogue, in the order of numbers; null where nothing is known.
         missing: Identifiers of items without a row in the file.
         n_unknown: Rows of items that the catalogue does not have.
+        repeated: Identifiers of items with several rows, of which the first counts.
         item_ids: Raw identifiers (n_items,).
     """
 
     table: pl.DataFrame
     missing: Sequence[Any]
     n_unknown: int
+    repeated: Sequence[Any]
     item_ids: np.ndarray
 
     @property
@@ -85,13 +87,15 @@ def read_item_data(
         if name not in others:
             raise InputError(f"{option} {source} has no column {name!r} beside its items; it has {', '.join(others)}")
     places = np.full(data.n_items, -1, dtype=np.int64)
-    n_unknown = 0
+    n_unknown, repeated = 0, {}
     for place, raw in enumerate(table[key].to_list()):
         number = None if raw is None else find(raw.strip() if isinstance(raw, str) else raw, data.numbers_of_items)
         if number is None:
             n_unknown += 1
         elif places[number] < 0:
             places[number] = place
+        else:
+            repeated[number] = plain(data.item_ids[number])
     if (places < 0).all():
         example = table[key][0] if len(table) else "nothing"
         raise InputError(
@@ -101,5 +105,5 @@ def read_item_data(
     rows = pl.Series(np.where(places < 0, len(table), places))
     blank = pl.DataFrame({name: [None] for name in table.columns}, schema=table.schema)
     aligned = pl.concat([table, blank])[rows].select(list(columns) if columns else others)
-    missing = [each.item() if isinstance(each, np.generic) else each for each in data.item_ids[places < 0]]
-    return ItemData(aligned, missing, n_unknown, data.item_ids)
+    missing = [plain(each) for each in data.item_ids[places < 0]]
+    return ItemData(aligned, missing, n_unknown, list(repeated.values()), data.item_ids)

@@ -87,14 +87,14 @@ def item_lists(
     return ItemLists(items, scores)
 
 
-def check_length(k: int, n_items: int) -> None:
-    """An error unless a list of ``k`` items can be made of the catalogue."""
+def check_length(k: int, n_items: int, noun: str = "items") -> None:
+    """An error unless a list of ``k`` items can be made of the catalogue; ``noun`` is what it lists."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer):
         raise InputError(f"k must be a whole number, got {k!r}")
     if k < 1:
         raise InputError(f"k must be at least 1, got {k}")
     if k > n_items:
-        raise InputError(f"k must be at most the number of items {n_items}, got {k}")
+        raise InputError(f"k must be at most the number of {noun} {n_items}, got {k}")
 
 
 def _vectors(scorer: CatalogueScorer, users: np.ndarray) -> Vectors | None:

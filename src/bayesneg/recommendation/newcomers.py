@@ -114,9 +114,7 @@ class NewItem:
         Returns:
             Pairs of raw user identifier and score, best first.
         """
-        if k > self.train.n_users:
-            raise InputError(f"k must be at most the number of users {self.train.n_users}, got {k}")
-        check_length(k, self.train.n_users)
+        check_length(k, self.train.n_users, "users")
         numbers = np.array([self.train.user_number(user) for user in self.users], dtype=np.int32)
         if self.scorer.cold is not None:
             numbers = np.union1d(numbers, np.flatnonzero(self.scorer.cold.users).astype(np.int32))

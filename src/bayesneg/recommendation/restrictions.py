@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesneg.data.identifiers import Unknown, find, numbers_of
+from bayesneg.data.identifiers import Unknown, check_identifier, find, numbers_of
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
@@ -41,8 +41,11 @@ def allowed_items(
     if exclude is not None:
         if isinstance(exclude, str | bytes) or not isinstance(exclude, Iterable):
             raise InputError(f"exclude must be several identifiers of items, got {exclude!r:.60}")
-        left_out = (find(item, data.numbers_of_items) for item in exclude)
-        allowed[[number for number in left_out if number is not None]] = False
+        for item in exclude:
+            check_identifier(item, data.numbers_of_items, "item")
+            number = find(item, data.numbers_of_items)
+            if number is not None:
+                allowed[number] = False
     if not allowed.any():
         raise InputError("exclude leaves no item to recommend; exclude fewer items, or allow more with only")
     return np.flatnonzero(allowed)

@@ -15,6 +15,7 @@ from bayesneg.data.readers.columns import KNOWN_NAMES, plain, simple
 from bayesneg.data.readers.frames import is_parquet
 from bayesneg.data.readers.sniffing import QUOTED, guess_separator, sample_lines
 from bayesneg.errors import InputError
+from bayesneg.recommendation.json_lines import ENDINGS, example, read_json_lines, without_nesting
 
 if TYPE_CHECKING:
     import polars as pl
@@ -55,17 +56,21 @@ def read_small_table(path: Path, noun: str) -> pl.DataFrame:
     """All columns; those of a text file are text. A text without a heading that is known has numbered columns."""
     import polars as pl
 
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; give a file that names {noun}s")
     if not path.is_file():
         raise InputError(f"{path}: no such file; check the path")
     if not path.read_bytes()[:64].strip():
         raise InputError(f"{path}: the file is empty; it must name {noun}s")
-    try:
-        if is_parquet(path):
-            return pl.read_parquet(path)
-        if path.suffix.lower() in (".jsonl", ".ndjson"):
-            return pl.read_ndjson(path)
-    except pl.exceptions.PolarsError as error:
-        raise InputError(f"{path}: this cannot be read as its name says; {str(error).splitlines()[0]}") from error
+    if is_parquet(path):
+        return _parquet(path, noun)
+    if path.suffix.lower() in ENDINGS:
+        return _json_lines(path, noun)
+    if path.suffix.lower() == ".json":
+        raise InputError(
+            f"{path}: a file of JSON is not read; write one object on each line, {example(noun)}, into a file that "
+            f"ends in .jsonl, or give CSV or Parquet"
+        )
     rows = _text_rows(path)
     names = WITHOUT_HEADER.get(path.name)
     if names is None:
@@ -83,6 +88,34 @@ def read_small_table(path: Path, noun: str) -> pl.DataFrame:
     return pl.DataFrame(
         {name: [row[place] for row in rows] for place, name in enumerate(names)}, schema=dict.fromkeys(names, pl.String)
     )
+
+
+def _nested_identifiers(where: str, column: str, value: Any) -> InputError:
+    return InputError(
+        f"{where}: {column!r} must be an identifier, text or a whole number, got {value!r:.60}; write it as one value"
+    )
+
+
+def _parquet(path: Path, noun: str) -> pl.DataFrame:
+    import polars as pl
+
+    try:
+        table = pl.read_parquet(path)
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"{path}: this cannot be read as its name says; {str(error).splitlines()[0]}") from error
+    key = id_column(table.columns, noun)
+    if key is not None and table.schema[key].is_nested() and len(table):
+        raise _nested_identifiers(str(path), key, table[key].to_list()[0])
+    return without_nesting(table)
+
+
+def _json_lines(path: Path, noun: str) -> pl.DataFrame:
+    table, nested = read_json_lines(path, noun)
+    key = id_column(table.columns, noun) or (table.columns[0] if len(table.columns) == 1 else None)
+    if key is not None and key in nested:
+        number, value = nested[key]
+        raise _nested_identifiers(f"{path} line {number}", key, value)
+    return table
 
 
 def id_column(names: Any, noun: str) -> str | None:

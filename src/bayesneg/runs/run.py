@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from bayesneg.checks import a_path
 from bayesneg.data.identifiers import Unknown, numbers_of
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
@@ -335,7 +336,7 @@ def load_run(path: str | Path) -> Run:
         BayesnegError: the folder holds no finished run, is damaged, has another schema, or holds a custom model that
             scores without embeddings.
     """
-    source = Path(path)
+    source = a_path(path)
     with files.reading(source):
         record = files.read_record(source)
         split = files.read_split(source, name=record.dataset, how=str(record.data.get("split", "given")))

@@ -12,7 +12,7 @@ import numpy as np
 from bayesneg.data.identifiers import find
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.interfaces import Embeddings, Learner, Model, Scorer, StartsFromEmbeddings
+from bayesneg.interfaces import Embeddings, KeepsUsers, Learner, Model, Scorer, StartsFromEmbeddings
 from bayesneg.models.baseline import Baseline
 from bayesneg.models.mf import MF
 from bayesneg.models.scorers import EmbeddingScorer
@@ -119,7 +119,12 @@ class Start:
                     "same dim"
                 )
             now[here] = before[there]
-        learner.start_from(started, self._learned())
+        learned = self._learned()
+        learner.start_from(started, learned)
+        idle = np.flatnonzero(learned[0] & (self.train.counts == 0))
+        if len(idle) and isinstance(learner, KeepsUsers):
+            here, there = self._users
+            learner.keep_users(idle, self.run.scorer.embeddings().users[there[np.searchsorted(here, idle)]])
 
     def _learned(self) -> tuple[np.ndarray, np.ndarray]:
         """True (n_users,) and (n_items,) for those whom the earlier run has learned about."""

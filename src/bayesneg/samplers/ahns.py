@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from bayesneg.checks import number
+from bayesneg.checks import known_settings, number
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, CandidateDraw, Preset, RuleSampler
 from bayesneg.kernels.reference.choices.ahns import NearestToTarget
@@ -17,6 +17,7 @@ from bayesneg.kernels.reference.plans import CandidatePlan
 from bayesneg.samplers.candidates import UniformDraw, candidate_count, check_candidates, drawn_by, no_numbers
 
 
+@known_settings()
 @dataclass(frozen=True)
 class AHNS(RuleSampler):
     """Adaptive hardness negative sampling: argmin |x_ul − β·(x_ui + α)^(p+1)| over a few uniform candidates.

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from bayesneg.checks import number, one_of
+from bayesneg.checks import known_settings, number, one_of
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, Preset, RuleSampler, Scorer
 from bayesneg.kernels.reference.choices.aobpr import FACTOR_TRIES, AtFactorRank, AtScoreRank
@@ -37,6 +37,7 @@ class FactorLists:
             self.spreads = items.astype(np.float64).std(axis=0)
 
 
+@known_settings()
 @dataclass(frozen=True)
 class AOBPR(RuleSampler):
     """Adaptive oversampling: P(j) ∝ exp(−rank(j|u)/λ) over the user's unobserved items, rank 0 the highest.

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from bayesneg.checks import one_of, whole
+from bayesneg.checks import known_settings, one_of, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, CandidateDraw, Preset, Scorer
@@ -95,6 +95,7 @@ class _CandidateJudge(PosteriorSampler):
         return POPULATIONS[self.cdf_over]
 
 
+@known_settings()
 @dataclass(frozen=True, kw_only=True)
 class BNS(_CandidateJudge):
     """Bayesian negative sampling: argmin of info·(1 − (1+λ)·unbias) over a few candidates.
@@ -278,6 +279,7 @@ class BNS(_CandidateJudge):
         return prepared(self.summaries).up_to_date(batch, weight=weight, over=self.population, likelihood=self.form())
 
 
+@known_settings()
 @dataclass(frozen=True, kw_only=True)
 class Posterior(_CandidateJudge):
     """The paper's posterior criterion: argmax of unbias = (1−F)(1−p) / (1−F−p+2Fp) over a few candidates.

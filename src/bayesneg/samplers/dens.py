@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bayesneg.checks import number, whole
+from bayesneg.checks import known_settings, number, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, Preset, RuleSampler, Scorer
@@ -39,6 +39,7 @@ class Gates:
         self.matrices, self.moments = drawn.astype(np.float32), np.zeros((2, 4, d, d), dtype=np.float32)
 
 
+@known_settings()
 @dataclass(frozen=True)
 class DENS(RuleSampler):
     """Disentangled negative sampling: argmax of (1−β_t)·x_ul + β_t·(h_i^irr · h_l^irr − h_i^rel · h_l^rel).

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from bayesneg.checks import whole
+from bayesneg.checks import known_settings, whole
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, CandidateDraw, Preset, RuleSampler
 from bayesneg.kernels.reference.choices.base import Draws
@@ -19,6 +19,7 @@ from bayesneg.kernels.reference.selections import TakeSeveralHighest
 from bayesneg.samplers.candidates import UniformDraw, candidate_count, check_candidates, drawn_by, no_numbers
 
 
+@known_settings()
 @dataclass(frozen=True)
 class DNS(RuleSampler):
     """Dynamic negative sampling: j = argmax x_uj over a few uniform candidates.

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bayesneg.checks import boolean
+from bayesneg.checks import boolean, known_settings
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, Preset
 from bayesneg.kernels.reference.choices.base import Draws
@@ -27,6 +27,7 @@ from bayesneg.samplers.priors.basic import Popularity, PriorLike
 from bayesneg.samplers.schedules import Schedule, weight_at
 
 
+@known_settings()
 @dataclass(frozen=True, kw_only=True)
 class InBatch(PosteriorSampler):
     """In-batch negatives, weighted by the posterior if asked: the positives of the batch, shared by its examples.

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesneg.checks import number, whole
+from bayesneg.checks import known_settings, number, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, NegativeSampler, Preset, RuleSampler, Scorer
@@ -67,6 +67,7 @@ def weight_at(weight: float | str | Schedule, epoch: int) -> float:
     return float(value)
 
 
+@known_settings()
 @dataclass(frozen=True)
 class WarmStart(RuleSampler):
     """Warm start: one sampler for the first epochs, another afterwards; with RNS and BNS this is the paper's BNS-2.

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from bayesneg.checks import number, one_of, whole
+from bayesneg.checks import known_settings, number, one_of, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, Preset, RuleSampler
@@ -31,6 +31,7 @@ from bayesneg.samplers.candidates import (
 from bayesneg.samplers.static import PopularityTables, weighted_candidates
 
 
+@known_settings()
 @dataclass(frozen=True)
 class SIR(RuleSampler):
     """Sampling importance resampling: candidates from a proposal q, resampled with P(l) ∝ exp(x_ul/τ − log q_l).

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bayesneg.checks import number, whole
+from bayesneg.checks import known_settings, number, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, Preset, RuleSampler, Scorer
 from bayesneg.kernels.reference.choices.base import Draws
@@ -36,6 +36,7 @@ class Memory:
             self.past_items = np.zeros((SNAPSHOTS, scorer.n_items, dim), dtype=np.float32)
 
 
+@known_settings()
 @dataclass(frozen=True)
 class SRNS(RuleSampler):
     """Simplify and robustify: argmax of P_k + α_t·std(P_k) over the user's memory, with P_k = σ(x_uk − x_ui).

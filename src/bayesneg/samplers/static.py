@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from bayesneg.checks import boolean, number, whole
+from bayesneg.checks import boolean, known_settings, number, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.interfaces import Batch, CandidateDraw, Preset, RuleSampler
 from bayesneg.kernels.reference.choices.base import Draws
@@ -24,6 +24,7 @@ from bayesneg.samplers.pools import check_shared, uniform_pool
 from bayesneg.seeding import seed_from
 
 
+@known_settings()
 @dataclass(frozen=True)
 class RNS(RuleSampler):
     """Random negative sampling: P(j) = 1/|I⁻|, uniform over the user's unobserved items.
@@ -115,6 +116,7 @@ class PopularityTables(NamedTuple):
         return cls(mass, row_mass, int((popularity > 0).sum()), guide.astype(np.int32))
 
 
+@known_settings()
 @dataclass(frozen=True)
 class PNS(RuleSampler):
     """Popularity-biased negative sampling: P(j) ∝ pop(j)^power over the user's unobserved items.

@@ -1,3 +1,8 @@
 """``fit``: the only training loop."""
 
-from bayesneg.training.loop import fit as fit
+from bayesneg.training import loop
+from bayesneg.training.arguments import model_first
+
+fit = model_first(
+    "bn.fit(None, split) trains what is recommended, bn.fit(bn.MF(), split, bn.BNS()) a model with a sampler"
+)(loop.fit)

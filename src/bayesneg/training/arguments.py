@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import ParamSpec, TypeVar
 
 from bayesneg.checks import an_object
 from bayesneg.data.splits import Split
@@ -13,6 +15,26 @@ from bayesneg.interfaces import Learner, Model, NegativeSampler, Observer, Track
 from bayesneg.models.baseline import Baseline
 from bayesneg.models.scorers import EmbeddingScorer
 from bayesneg.runs.run import Run
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def model_first(way_out: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorate a function of a model and a split: a split alone gets a sentence, which ends with the way out."""
+
+    def decorated(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def checked(*args: P.args, **keywords: P.kwargs) -> R:
+            if len(args) == 1 and isinstance(args[0], Split) and "split" not in keywords:
+                raise InputError(
+                    f"{function.__name__} takes the model first, then the split, and got a split alone; {way_out}"
+                )
+            return function(*args, **keywords)
+
+        return checked
+
+    return decorated
 
 
 def sorted_observers(given: object) -> tuple[list[Observer], list[Tracker]]:

@@ -39,6 +39,16 @@ def test_evaluate_writes_one_row_per_user(bayesneg, finished, place):
     assert sum(float(row["ndcg@20"]) for row in rows) / len(rows) == pytest.approx(found["mean"]["ndcg@20"])
 
 
+def test_evaluate_replaces_a_file_only_by_force(bayesneg, finished, place):
+    (place / "users.csv").write_text("mine")
+    error = bayesneg("evaluate", finished, "--per-user", "users.csv").error
+    assert "--per-user users.csv exists; name another file, or replace it with --force" in error
+    assert (place / "users.csv").read_text() == "mine"
+    assert bayesneg("evaluate", finished, "--per-user", "users.csv", "--force").code == 0
+    assert (place / "users.csv").read_text() != "mine"
+    assert "--force goes with --per-user" in bayesneg("evaluate", finished, "--force").error
+
+
 def test_evaluate_writes_parquet_where_the_name_says_so(bayesneg, finished, place):
     bayesneg("evaluate", finished, "--per-user", "users.csv")
     bayesneg("evaluate", finished, "--per-user", "users.parquet")

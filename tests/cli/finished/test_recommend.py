@@ -90,6 +90,24 @@ def test_a_new_user_is_given_by_its_items(bayesneg, finished, place, titles):
     assert "not in the data and left out: zzz" in shown.err
 
 
+def test_an_item_with_a_comma_is_quoted(bayesneg, place):
+    rows = [f'u{n % 5},"Heat, {n % 9}"' for n in range(40)]
+    (place / "data.csv").write_text("\n".join(["user,item", *rows, ""]))
+    assert bayesneg("train", "data.csv", "--model", "ease", "--select", "last", "--out", "run").code == 0
+    found = bayesneg("recommend", "run", "--items", '"Heat, 1", "Heat, 2"', "-k", 1, "--json").json
+    assert found["items_of_user"] == ["Heat, 1", "Heat, 2"]
+    error = bayesneg("recommend", "run", "--items", "Heat, 1").error
+    assert """an item with a comma is in double quotes: --items '"Heat, """ in error
+    assert "are not closed" in bayesneg("recommend", "run", "--items", '"Heat, 1').error
+
+
+def test_an_item_with_several_rows_of_data_is_noted(bayesneg, finished, place, titles):
+    with (place / titles).open("a") as file:
+        file.write("i3,Another\ni3,Third\n")
+    done = bayesneg("recommend", finished, "--user", "u1", "--item-data", titles)
+    assert "1 item has several rows in titles.csv (the first: i3): the first row of each is shown" in done.err
+
+
 def test_similar_items_are_shown_with_their_titles(bayesneg, finished, place, titles):
     found = bayesneg("similar", finished, "i3", "-k", 3, "--item-data", titles, "--json").json
     assert found["item"] == "i3"

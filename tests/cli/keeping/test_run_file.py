@@ -149,6 +149,13 @@ WRONG = {
     "validation = '0.1'": "run.toml line 2: validation must be a number, got the text",
     "header = 1": "run.toml line 2: header must be true or false, got 1",
     "split_by = 3": "run.toml line 2: split_by must be text, got 3",
+    "epochs = -1": "run.toml line 2: epochs must be a whole number of at least 1, got -1",
+    "test_share = 2": "run.toml line 2: test_share must be a share strictly between 0 and 1, got 2.0",
+    "split_by = 'users'": "run.toml line 2: split_by must be one of interaction, user, last, time, got 'users'; did",
+    "evaluate_every = 0": "run.toml line 2: evaluate_every must be a whole number of at least 1, got 0",
+    "[model]\nname = 'mf'\ndim = -3": "run.toml line 4: dim must be a whole number of at least 1, got -3",
+    "[model]\nname = 'mf'\ninit = 'alz'": "run.toml line 4: model mf: init must be one of normal, als, got 'alz'; did",
+    "[sampler]\nname = 'bns'\ncandidates = 0": "run.toml line 4: candidates must be a whole number of at least 1",
     "epochs =": "run.toml: line 2, column 9: invalid value",
     "[model]\nname = 'mf'\ndim = 'many'": "run.toml line 4: model mf: dim=many",
     "[model]\nname = 'mf'\ndims = 3": "run.toml line 4: 'dims' is not a setting of model mf; did you mean dim?",
@@ -176,6 +183,12 @@ def test_a_mistake_is_named_with_its_line_and_key_and_runs_nothing(bayesneg, rat
     (ratings.parent / "run.toml").write_text(f'data = "ratings.csv"\n{text}\n')
     assert WRONG[text] in bayesneg("train", "run.toml").error
     assert sorted(path.name for path in ratings.parent.iterdir()) == ["mine.py", "ratings.csv", "run.toml"]
+
+
+def test_a_mistake_on_the_command_line_is_not_placed_in_the_file(bayesneg, ratings):
+    (ratings.parent / "run.toml").write_text('data = "ratings.csv"\nepochs = 3\n')
+    error = bayesneg("train", "run.toml", "--epochs", "-1").error
+    assert error.startswith("--epochs must be a whole number")
 
 
 def test_a_file_that_is_not_there_or_says_no_data_is_an_error(bayesneg, place):
@@ -207,6 +220,24 @@ def test_the_split_of_a_run_folder_is_data(bayesneg, finished):
     found = bayesneg("train", finished, "--epochs", 1, "--sampler", "rns", "--json").json
     assert found["data"]["fingerprint"] == bn.load_run(finished).split.fingerprint
     assert "its split is used as it is; drop --test-share" in bayesneg("train", finished, "--test-share", 0.1).error
+
+
+def test_a_final_run_is_made_again_from_its_folder(bayesneg, ratings):
+    final = ("--sampler", "rns", "--set", "dim=8", "--epochs", 3, "--final", "--out", "one", "-q")
+    assert bayesneg("train", ratings, *final).code == 0
+    place = ratings.parent
+    before = bn.load_run(place / "one").record.before_final
+    assert before["final"]["ndcg@20"] > 0
+    for source, out in (("one", "two"), ("two/run.toml", "three")):
+        done = bayesneg("train", source, "--out", out, "-q")
+        assert done.code == 0
+        assert "metrics were measured before, at epoch" in done.out
+        assert (place / out / "weights.safetensors").read_bytes() == (place / "one/weights.safetensors").read_bytes()
+        assert bn.load_run(place / out).record.before_final == before
+    longer = bayesneg("train", "one", "--seed", 1, "--out", "other", "-q")
+    assert "nothing was measured" in longer.out, "another model than the one that was measured"
+    record = bn.load_run(place / "other").record
+    assert (record.spec["model"]["dim"], record.seed, record.before_final) == (8, 1, {})
 
 
 def test_every_argument_of_fit_that_decides_the_result_is_a_key():

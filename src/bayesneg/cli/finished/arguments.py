@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -46,6 +47,9 @@ def item_data(path: Path | None, columns: str | None, train: Interactions) -> It
         few = ", ".join(map(str, found.missing[:3]))
         n = counted(len(found.missing), "item of the run has", "items of the run have")
         say(f"{n} no row in {path} ({few}{', …' if len(found.missing) > 3 else ''}): their cells are empty")
+    if found.repeated:
+        n = counted(len(found.repeated), "item has", "items have")
+        say(f"{n} several rows in {path} (the first: {found.repeated[0]}): the first row of each is shown")
     return found
 
 
@@ -67,5 +71,13 @@ def ids_in(path: Path, train: Interactions, *, noun: str, option: str, skip_unkn
 
 
 def separated(text: str) -> list[str]:
-    """Names separated by commas."""
-    return [part.strip() for part in text.split(",") if part.strip()]
+    """Names separated by commas; one that has a comma is in double quotes, as in CSV.
+
+    >>> separated('12, "a, b",3')
+    ['12', 'a, b', '3']
+    """
+    try:
+        parts = next(csv.reader([text], skipinitialspace=True, strict=True), [])
+    except csv.Error:
+        raise InputError(f'the double quotes in {text} are not closed; write "a, b",c as in CSV') from None
+    return [part.strip() for part in parts if part.strip()]

@@ -35,6 +35,7 @@ def evaluate(
     per_user: Annotated[
         Path | None, typer.Option(help="also write one row per user to this file, .csv or .parquet")
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="replace --per-user if it exists")] = False,
     json: opt.Json = False,
 ) -> None:
     """Evaluate a finished run over the full catalogue: every metric with its 95% interval over users.
@@ -45,10 +46,7 @@ def evaluate(
     """
     from bayesneg.runs.run import load_run
 
-    if per_user is not None:
-        check_file(per_user, "--per-user")
-        if per_user.suffix.lower() not in PER_USER:
-            raise InputError(f"--per-user {per_user} must end in {' or '.join(PER_USER)}, which says how it is written")
+    _check_per_user(per_user, force)
     lengths = None if k is None else _lengths(k)
     loaded = load_run(run)
     if not len(loaded.split.test):
@@ -61,6 +59,19 @@ def evaluate(
         show_json({"run": str(run), **found.to_dict()})
     else:
         show_report(found, loaded.record)
+
+
+def _check_per_user(path: Path | None, force: bool) -> None:
+    """Before the run is read."""
+    if path is None:
+        if force:
+            raise InputError("--force goes with --per-user, the file to replace")
+        return
+    if path.suffix.lower() not in PER_USER:
+        raise InputError(f"--per-user {path} must end in {' or '.join(PER_USER)}, which says how it is written")
+    if path.is_file() and not force:
+        raise InputError(f"--per-user {path} exists; name another file, or replace it with --force")
+    check_file(path, "--per-user")
 
 
 def _nothing_left(run: Path, record: RunRecord) -> InputError:

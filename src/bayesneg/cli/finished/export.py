@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -65,6 +66,17 @@ def export(
         show(f"index against exact search: {recall or 'the catalogue is so small that search is exact'}")
     if licence_of(loaded.record, licence) == "unknown":
         say("the licence of the data is unknown: state it with --licence before you pass the folder on")
-    if not no_interactions and config["dim"] is not None:
-        say("the folder has the interactions of the users; --no-interactions leaves them out, to pass a model on")
+    if not no_interactions:
+        say(f"the folder has the interactions of the users: {_without_them(config)}")
     say(f"next: bayesneg serve {written}, or bn.load_export({str(written)!r})")
+
+
+def _without_them(config: Mapping[str, Any]) -> str:
+    """How to pass a model on without the interactions of its users."""
+    if config["dim"] is not None:
+        return "--no-interactions leaves them out, to pass a model on"
+    model = config["model_type"]
+    return (
+        f"{model} needs them to score a user, and its weights tell which items users have in common; to pass a model "
+        "on without them, train one with vectors (MF, ALS) and export it with --no-interactions"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -43,7 +44,12 @@ class Whom:
     all_users: Annotated[bool, _option("every user of the data", "--all-users", panel=WHOM)] = False
     items: Annotated[
         str | None,
-        _option("a new user, given by the items it has: 12,99,3 (titles are --item-data)", panel=WHOM, metavar="IDS"),
+        _option(
+            "a new user, given by the items it has: 12,99,3; one that has a comma is in double quotes, as in CSV "
+            "(titles are --item-data)",
+            panel=WHOM,
+            metavar="IDS",
+        ),
     ] = None
     skip_unknown: Annotated[
         bool, _option("leave out users and items that the run does not know", "--skip-unknown", panel=WHOM)
@@ -208,7 +214,7 @@ def _for_new_user(
     if restrictions.pop("include_held_out"):
         raise InputError("--include-held-out is for users of the data; a new user (--items) has no held-out part")
     given = separated(whom.items or "")
-    with named_as_options("items"):
+    with named_as_options("items"), _commas_explained(run):
         user = run.fold_in(given, unknown="skip" if whom.skip_unknown else "error")
     if user.unknown:
         say(f"not in the data and left out: {', '.join(map(str, user.unknown))}")
@@ -223,6 +229,19 @@ def _for_new_user(
         few = ", ".join(map(str, user.items[:SHOWN]))
         more = f" and {len(user.items) - SHOWN:,} more" if len(user.items) > SHOWN else ""
         show_list(run, f"for a new user with {few}{more}", best, titles)
+
+
+@contextmanager
+def _commas_explained(run: Run) -> Iterator[None]:
+    """An error about items ends with how one is written that has a comma, where there is one."""
+    try:
+        yield
+    except InputError as error:
+        with_comma = next((each for each in run.split.train.item_ids.tolist() if "," in str(each)), None)
+        if with_comma is None:
+            raise
+        quoted = str(with_comma).replace('"', '""')
+        raise InputError(f"{error}; an item with a comma is in double quotes: --items '\"{quoted}\"'") from error
 
 
 def _for_one(run: Run, user: Any, k: int, restrictions: dict[str, Any], titles: ItemData | None, *, json: bool) -> None:

@@ -27,6 +27,7 @@ class Plan:
         epochs: Passes over the data, at most.
         evaluate_users: Users who are evaluated between epochs; None for all.
         patience: Evaluations without a better one before training stops; None for never.
+        note: What a person should know about it; empty for nothing.
     """
 
     model: Model
@@ -36,6 +37,7 @@ class Plan:
     epochs: int
     evaluate_users: int | None
     patience: int | None
+    note: str = ""
 
     def sampler(self, split: Split) -> NegativeSampler | None:
         """The sampler for a split; None for a baseline."""
@@ -43,7 +45,7 @@ class Plan:
 
 
 def planned(
-    model: str,
+    model: str | None,
     *,
     sampler: str | None,
     loss: str | None,
@@ -62,8 +64,9 @@ def planned(
     from bayesneg.config.recommended import EPOCHS, EVALUATED_USERS, PATIENCE, recommended
     from bayesneg.config.registry import BASELINES
     from bayesneg.config.specs import SamplerSpec, build_model, labelled, sort_settings, with_device
-    from bayesneg.runs.record import describe
+    from bayesneg.runs.record import describe, settings_text
 
+    named, model, note = model is not None, model or "mf", ""
     if patience is not None and selection == "last" and model not in BASELINES:
         raise InputError("--patience stops on validation data; give --select best, or drop --patience")
     if model in BASELINES:
@@ -87,7 +90,19 @@ def planned(
     else:
         for_model, (spec,) = sort_settings(settings, model, [SamplerSpec.parse(sampler or "bns")])
         built = build_model(model, with_device(for_model, model, device))
-    return Plan(built, spec, chosen, label or spec.label, 100 if epochs is None else epochs, evaluate_users, patience)
+        if not named and earlier is None:
+            note = _plain_defaults(settings_text(built), {"--sampler": sampler, "--loss": loss})
+    epochs = 100 if epochs is None else epochs
+    return Plan(built, spec, chosen, label or spec.label, epochs, evaluate_users, patience, note)
+
+
+def _plain_defaults(model: str, options: dict[str, str | None]) -> str:
+    """What is said where an option turns the recommended settings off."""
+    given = " and ".join(name for name, value in options.items() if value is not None)
+    return (
+        f"note: with {given} the plain defaults were trained, here {model}; drop {given} for the recommended settings, "
+        "of which --set changes single ones, or name --model mf to leave this note out"
+    )
 
 
 def _check_baseline(model: str, options: dict[str, Any]) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bayesneg.cli import options as opt
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
+
+if TYPE_CHECKING:
+    from bayesneg.runs.run import Run
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,43 @@ def split_for(reading: opt.Reading, splitting: opt.Selecting, fingerprint: str |
         "data of the run; give the run folder as data, whose split is stored, or drop fingerprint to train on the "
         "data as it is now"
     )
+
+
+def is_final(folder: Path) -> bool:
+    """Whether a folder holds a run on all data, with the file that makes it again."""
+    from bayesneg.runs.folder import RUN_FILE, holds_run, read_head
+    from bayesneg.runs.folder import reading as as_one_error
+
+    if not holds_run(folder) or not (folder / RUN_FILE).is_file():
+        return False
+    with as_one_error(folder):
+        facts = read_head(folder)["data"]
+    return not facts.get("n_test") and not facts.get("n_validation")
+
+
+def with_metrics_of(run: Run, source: Path, out: Path | None) -> Run:
+    """A final run that was made again from ``source``, with what was measured before the first time.
+
+    Args:
+        run: The run.
+        source: What it was trained on; a run folder.
+        out: The folder of the run; None for none.
+
+    Returns:
+        The run as it is where it is another than the one in ``source``.
+    """
+    from bayesneg.runs.folder import holds_run, read_record, write_head
+
+    if len(run.split.test) or not holds_run(source):
+        return run
+    earlier = read_record(source)
+    same = all(earlier.run_file.get(key) == value for key, value in run.record.run_file.items() if key != "data")
+    if not (same and earlier.before_final):
+        return run
+    record = replace(run.record, before_final=earlier.before_final)
+    if out is not None:
+        write_head(out, record)
+    return replace(run, record=record)
 
 
 def _stored(folder: Path, reading: opt.Reading, splitting: opt.Selecting) -> Split:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -15,21 +16,34 @@ from bayesneg.errors import InputError
 if TYPE_CHECKING:
     from bayesneg.config.run_files import RunFile
 
+SUBJECT: Final = re.compile(r"(?:(?:model|sampler|loss) \S+: )?(?:--)?(?P<name>[a-z0-9]+(?:[_-][a-z0-9]+)*)\b")
+OPTION_OF: Final = {"test": "test_share", "by": "split_by"}  # argument of split → key
 OF_LABEL: Final = {"model", "sampler", "loss", "settings", "device"}  # options that a label speaks of
 
 
-def is_run_file(data: str) -> bool:
-    return data.lower().endswith(".toml")
+def run_file_of(data: str) -> Path | None:
+    """The run file that DATA names, or that of a final run, which has nothing held out; None for other data."""
+    from bayesneg.cli.training.run_data import is_final
+    from bayesneg.runs.folder import RUN_FILE
+
+    if data.lower().endswith(".toml"):
+        return Path(data)
+    return Path(data) / RUN_FILE if is_final(Path(data)) else None
 
 
 class TrainCommand(BriefHelp):
     """A command whose DATA may be a run file."""
 
     def invoke(self, ctx: Any) -> Any:
-        if is_run_file(ctx.params["data"]):
-            given = {name for name in ctx.params if ctx.get_parameter_source(name).name == "COMMANDLINE"}
-            ctx.params.update(merged(Path(ctx.params["data"]), ctx.params, given, self.kinds()))
-        return super().invoke(ctx)
+        path = run_file_of(ctx.params["data"])
+        if path is None:
+            return super().invoke(ctx)
+        given = {name for name in ctx.params if ctx.get_parameter_source(name).name == "COMMANDLINE"}
+        ctx.params.update(merged(path, ctx.params, given, self.kinds()))
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            raise placed(error, path, given) from error
 
     def kinds(self) -> dict[str, Any]:
         """Name of an option → the type of its value."""
@@ -65,8 +79,34 @@ def merged(path: Path, params: Mapping[str, Any], given: Collection[str], kinds:
     if replaced & OF_LABEL:
         found.pop("label", None)
     if "sampler" in found and "label" not in found and "label" not in given:
-        found["label"] = _label(found["sampler"], params["settings"] or (), found.get("model", params["model"]))
+        found["label"] = _label(found["sampler"], params["settings"] or (), found.get("model", params["model"]) or "mf")
     return found
+
+
+def placed(error: InputError, path: Path, given: Collection[str]) -> InputError:
+    """The error with the line of the run file that it is about; as it is where that is no line of the file.
+
+    Args:
+        error: What a value of the file led to; its first word is an option, an argument or a setting.
+        path: The run file.
+        given: Names of the options that are on the command line.
+    """
+    from bayesneg.config.run_files import PARTS
+    from bayesneg.config.toml_files import read_toml
+
+    found = SUBJECT.match(str(error))
+    if found is None:
+        return error
+    key = found["name"].replace("-", "_")
+    key = OPTION_OF.get(key, key)
+    file = read_toml(path)
+    if key in file.values and key not in given:
+        return file.error(f"{key}{str(error)[found.end('name') :]}", key)
+    for part in PARTS:
+        table = file.values.get(part)
+        if isinstance(table, dict) and key in table and part not in given:
+            return file.error(error, part, key)
+    return error
 
 
 def _parts(file: RunFile, params: Mapping[str, Any], given: Collection[str]) -> dict[str, Any]:
@@ -81,7 +121,7 @@ def _parts(file: RunFile, params: Mapping[str, Any], given: Collection[str]) -> 
     model, sampler, loss = (file.parts.get(name) for name in ("model", "sampler", "loss"))
     if loss is not None:
         found["loss"] = loss.text
-    name = params["model"] if model is None else model.name
+    name = (params["model"] or "mf") if model is None else model.name
     of_model = settings_of(MODELS[name]) if name in MODELS else {}
     if model is not None:
         dropped = {*own, *(["device"] if "device" in given else [])}

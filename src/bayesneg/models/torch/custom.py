@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from bayesneg.checks import one_of
+from bayesneg.checks import known_settings, one_of
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.models.torch.settings import TorchSettings, require_torch
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 ONE_AT_A_TIME = Lock()  # runs in parallel threads share torch's global generator, which initialises modules
 
 
+@known_settings(init="bn.MF(init='als') starts from ALS")
 @dataclass(frozen=True, kw_only=True)
 class TorchModel(TorchSettings):
     """A custom ``nn.Module``, trained with any sampler.

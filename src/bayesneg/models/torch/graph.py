@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -66,6 +66,24 @@ class Hop(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
         return None, ctx.adjacency @ gradients[0]
+
+
+class KeptUsers(NamedTuple):
+    """Users without a training interaction, whom an earlier run has learned about.
+
+    The graph has no edge for them, so that smoothing leaves a part of the first layer alone, and weight decay would
+    shrink that: they stay as they were.
+    """
+
+    users: np.ndarray  # (n,) int64
+    rows: Tensor  # the same on the device
+    first: Tensor  # (n, d) their first-layer embeddings
+    ranked_by: np.ndarray  # (n, d) float32 the vectors that the earlier run ranks them by
+
+    def restore(self, module: SmoothedEmbeddings) -> None:
+        """Undo what training did to their first-layer embeddings."""
+        with torch.no_grad():
+            module.first.index_copy_(0, self.rows, self.first)
 
 
 class SmoothedEmbeddings(nn.Module):

@@ -37,7 +37,7 @@ from bayesneg.kernels.torch.score_lists import TrainingRows
 from bayesneg.models.scorers import EmbeddingScorer, cold_in, unit_rows
 from bayesneg.models.thresholds import thresholds_of
 from bayesneg.models.torch.device import EmbeddingsRankedOnGPU, memory_named, rows_on
-from bayesneg.models.torch.graph import SmoothedEmbeddings
+from bayesneg.models.torch.graph import KeptUsers, SmoothedEmbeddings
 from bayesneg.models.torch.settings import TorchSettings
 from bayesneg.models.torch.steps import CompiledSteps, Packed, TorchSteps, largest_batch, pack
 from bayesneg.models.torch.summaries import TorchSummaries
@@ -77,6 +77,7 @@ class TorchLearner:
         self._weighted: WeightedSteps | None = None
         self._thresholds: Tensor | None = None  # (n_users,), for losses that ask for them
         self._known: tuple[np.ndarray, np.ndarray] | None = None  # users and items that an earlier run has learned
+        self._kept: KeptUsers | None = None
         self._seen: EmbeddingScorer | None = None  # the current embeddings on the host, copied when asked for
 
     # ---------------------------------------------------------------------------------------------------- as a scorer
@@ -300,6 +301,7 @@ class TorchLearner:
     # ---------------------------------------------------------------------------------------------------------- state
 
     def state_dict(self) -> dict[str, np.ndarray]:
+        self._restore_kept()
         more = {} if self._thresholds is None else {THRESHOLDS: self._thresholds}
         return {key: value.detach().cpu().numpy().copy() for key, value in (self.trainable.tensors() | more).items()}
 
@@ -310,6 +312,7 @@ class TorchLearner:
         self._seen = None
 
     def trained_embeddings(self) -> Embeddings | None:
+        self._restore_kept()
         found = self.trainable.first_layer()
         return None if found is None else Embeddings(*(part.detach().cpu().numpy().copy() for part in found))
 
@@ -317,6 +320,15 @@ class TorchLearner:
         self._known = known
         self.trainable.set_first_layer(np.concatenate(embeddings))
         self._seen = None
+
+    def keep_users(self, users: np.ndarray, ranked_by: np.ndarray) -> None:
+        assert isinstance(self.module, SmoothedEmbeddings)
+        rows = torch.from_numpy(users).to(self.device)
+        self._kept = KeptUsers(users, rows, self.module.first.detach()[rows], ranked_by)
+
+    def _restore_kept(self) -> None:
+        if self._kept is not None and isinstance(self.module, SmoothedEmbeddings):
+            self._kept.restore(self.module)
 
     def is_finite(self) -> bool:
         return self.trainable.is_finite()
@@ -326,8 +338,11 @@ class TorchLearner:
             return self
         self._vectors()
         assert self._seen is not None
-        make = unit_rows if self.settings.ranks_by_cosine else np.copy
-        users, items = (make(vectors) for vectors in self._seen.embeddings())
+        users, items = (np.copy(vectors) for vectors in self._seen.embeddings())
+        if self._kept is not None:
+            users[self._kept.users] = self._kept.ranked_by
+        if self.settings.ranks_by_cosine:
+            users, items = unit_rows(users), unit_rows(items)
         cold = cold_in(self.train, self._known) if isinstance(self.module, SmoothedEmbeddings) else None
         if self.device.type == "cpu":
             return EmbeddingScorer(users, items, cold=cold)

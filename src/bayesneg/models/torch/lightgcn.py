@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from bayesneg.checks import number, whole
+from bayesneg.checks import known_settings, number, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.models.torch.settings import TorchSettings, require_torch
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bayesneg.models.torch.learner import TorchLearner
 
 
+@known_settings(init="bn.MF(init='als') starts from ALS")
 @dataclass(frozen=True, kw_only=True)
 class LightGCN(TorchSettings):
     """LightGCN, trained in mini-batches with Adam.
@@ -77,6 +78,7 @@ class LightGCN(TorchSettings):
         return TorchLearner(self, train, module, ensemble_size=self.ensemble_size)
 
 
+@known_settings(init="bn.MF(init='als') starts from ALS")
 @dataclass(frozen=True, kw_only=True)
 class TorchMF(LightGCN):
     """Matrix factorization in mini-batches with Adam: LightGCN without graph convolutions.

@@ -75,8 +75,8 @@ def export_run(
         )
     if not interactions:  # which users have some is not told either
         arrays = {key: array for key, array in arrays.items() if key in ("users", "items", COLD_ITEMS)}
-    if licence is not None and not licence.strip():
-        raise InputError("licence must be an identifier such as cc-by-4.0, got an empty text")
+    if licence is not None and not (isinstance(licence, str) and licence.strip()):
+        raise InputError(f"licence must be an identifier such as cc-by-4.0, got {licence!r}")
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:

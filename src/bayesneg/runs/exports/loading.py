@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from bayesneg.checks import a_path
 from bayesneg.data.identifiers import Unknown, plain
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
@@ -24,6 +25,9 @@ from bayesneg.runs.exports import exporting
 from bayesneg.runs.exports.item_index import ItemIndex
 from bayesneg.runs.record import RunRecord
 from bayesneg.runs.run import Run
+
+if TYPE_CHECKING:
+    import polars as pl
 
 NOTHING: Final = np.empty(0, dtype=np.int32)
 
@@ -86,6 +90,42 @@ class ExportedModel:
             user, k=k, exclude=exclude, only=only, include_seen=include_seen, include_held_out=include_held_out
         )
 
+    def recommend_all(
+        self,
+        *,
+        k: int = 20,
+        users: Iterable[Any] | None = None,
+        exclude: Iterable[Any] | None = None,
+        only: Iterable[Any] | None = None,
+        include_seen: bool = False,
+        include_held_out: bool = False,
+        unknown: Unknown = "error",
+    ) -> pl.DataFrame:
+        """The recommendations of many users, by exact search, as :meth:`bayesneg.Run.recommend_all` gives them.
+
+        Args:
+            k: How many items for each user.
+            users: Identifiers of the users; all users of the data unless given.
+            exclude: Identifiers of items that are never recommended.
+            only: Identifiers of the only items that may be recommended.
+            include_seen: Also recommend items that a user has interacted with.
+            include_held_out: Also recommend items of the users' validation and test part.
+            unknown: Whether an unknown user, or item in ``only``, is an ``"error"`` or is left out (``"skip"``).
+
+        Returns:
+            A frame with the columns user, rank (from 1), item and score; where the export has no interactions, nothing
+            is excluded.
+        """
+        return self.run.recommend_all(
+            k=k,
+            users=users,
+            exclude=exclude,
+            only=only,
+            include_seen=include_seen,
+            include_held_out=include_held_out,
+            unknown=unknown,
+        )
+
     def similar(self, item: Any, k: int = 10) -> list[tuple[Any, float]]:
         """The items that are most similar to one, by exact search, as :meth:`bayesneg.Run.similar` gives them.
 
@@ -133,6 +173,11 @@ class ExportedModel:
         Returns:
             Pairs of raw item identifier and score, best first.
         """
+        if not isinstance(user, NewUser):
+            raise InputError(
+                f"user must be a new user, as fold_in(items) gives one, got {user!r:.60}; recommend(user) is for users "
+                "of the data"
+            )
         if exclude is None and only is None and user.vector is not None:
             found = self._by_index(user.vector, user.history.indices, k)
             if found is not None:
@@ -162,7 +207,7 @@ def load_export(path: str | Path, *, index: bool = True) -> ExportedModel:
         BayesnegError: the folder holds no export, a file of it is missing or is not the one that was exported, or the
             index is that of other vectors.
     """
-    source = Path(path)
+    source = a_path(path)
     config = read_config(source)
     wanted = {name for name in config["files"] if index or name != exporting.INDEX}
     for name in sorted(wanted):

@@ -224,7 +224,22 @@ def _licence(record: RunRecord, contents: Contents) -> str:
         if contents.has_interactions
         else "The interactions are not part of this folder; `users.parquet` has the identifiers of the users."
     )
-    return f"{text}\n\n{held}"
+    return f"{text}\n\n{held}{_weights_tell(record, contents)}"
+
+
+def _weights_tell(record: RunRecord, contents: Contents) -> str:
+    """What the numbers of the model themselves say about users."""
+    if not contents.has_vectors:
+        return (
+            " The weights between items are computed from the items that users have in common: they say which items "
+            "occur together, and where an item has few users, what else these have."
+        )
+    described = record.spec.get("model")
+    if isinstance(described, Mapping) and described.get("class") == "MostPopular":
+        return ""  # every user has the same vector
+    return (
+        " The vector of a user is learned from the user's interactions: its highest scores say which they probably are."
+    )
 
 
 def _limits(record: RunRecord, contents: Contents) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bayesneg.checks import whole
+from bayesneg.checks import known_settings, whole
 from bayesneg.interfaces import Batch, Preset, RuleSampler, n_layers_of
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.mixing import HopMixing
@@ -16,6 +16,7 @@ from bayesneg.kernels.reference.plans import CandidatePlan
 from bayesneg.samplers.candidates import UniformDraw, drawn_by, no_numbers
 
 
+@known_settings()
 @dataclass(frozen=True)
 class MixGCF(RuleSampler):
     """MixGCF: synthetic negatives by positive mixing and hop mixing.
