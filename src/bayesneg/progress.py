@@ -19,6 +19,12 @@ COMPILING = "compiling kernels: the first run on a machine takes up to half a mi
 LOG_EVERY = 30.0  # seconds between two lines in a log
 
 
+def tell(line: str) -> None:
+    """A line on stderr, above the bars where there are any."""
+    if line:
+        print(line, file=sys.stderr, flush=True)  # noqa: T201
+
+
 @contextmanager
 def bars(progress: bool, totals: Mapping[str, int], *, unit: str = "epochs", log_end: bool = False) -> Iterator[Update]:
     """One bar per label, of its total; in a log, at most a line every half minute.
@@ -33,7 +39,7 @@ def bars(progress: bool, totals: Mapping[str, int], *, unit: str = "epochs", log
 
     if not sys.stderr.isatty():
         log = Log(totals, unit=unit, log_end=log_end)
-        with telling(lambda: log.say(COMPILING)):
+        with telling(lambda: tell(COMPILING)):
             yield log.update
     else:
         from rich.console import Console
@@ -63,10 +69,7 @@ class Log:
             ended = self.log_end and done == self.totals[label]
             if ended or time.monotonic() - self._written >= self.every:
                 self._written = time.monotonic()
-                self.say(f"{label}: {done} of {self.totals[label]} {self.unit}  {text}".rstrip())
-
-    def say(self, line: str) -> None:
-        print(line, file=sys.stderr, flush=True)  # noqa: T201
+                tell(f"{label}: {done} of {self.totals[label]} {self.unit}  {text}".rstrip())
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import bayesneg as bn
-from bayesneg.tuning import tune
+from bayesneg.tuning import given
 
 pytest.importorskip("optuna", reason="optuna is not installed (the extra 'tune')")
 
@@ -33,18 +33,52 @@ def test_the_command_trains_what_is_advised(bayesneg, ratings):
     assert found["advice"]["evidence"][0]["over_users"].keys() >= {"mean", "low", "high"}
     name, *arguments = shlex.split(found["command"])
     assert name == "bayesneg"
-    trained = bayesneg(*arguments, "--json").json
+    trained, again = (bayesneg(*arguments, "--json").json for _ in range(2))
+    assert again == trained, "pasted twice"
     (advised,) = [r for r in found["runs"] if r["label"] == found["advice"]["label"] and r["seed"] == 0]
-    assert trained["final"] == advised["final"]
-    assert trained["reported_epoch"] == advised["reported_epoch"]
+    n_epochs, key = len(advised["epochs"]), f"validation_{found['advice']['key']}"
+    one, other = ([line.get(key) for line in run["epochs"][:n_epochs]] for run in (trained, advised))
+    assert best_of(trained, key) >= best_of(advised, key)
+    if found["recommended"]["sampler"] is None:
+        assert trained["final"] == advised["final"]
+    else:
+        assert one[2] == other[2], "the third epoch is evaluated in both"
+        assert "--epochs 200" in found["command"]
+        assert len(trained["epochs"]) > n_epochs, "it goes on where four epochs were not enough"
     assert trained["spec"]["sampler"] == advised["spec"]["sampler"]
     is_sampled = found["recommended"]["sampler"] is not None
     assert ("--evaluate-every 3" in found["command"]) is is_sampled, "it decides the best epoch"
     assert all(trial["label"] == "RNS" or "candidates=3" in trial["label"] for trial in found["trials"])
 
 
+def best_of(run, key):
+    return max(line[key] for line in run["epochs"] if key in line)
+
+
+def test_other_data_and_other_settings_have_another_folder(bayesneg, ratings):
+    small = ("--trials", 1, "--epochs", 2, "--seeds", 1, "-q", "--samplers", "rns", "--baselines", "none", "--json")
+    commands = [bayesneg("tune", ratings, *small, *more).json["command"] for more in ((), (), ("--split-seed", 1))]
+    ratings.write_text("".join(ratings.read_text().splitlines(keepends=True)[:-3]))
+    commands.append(bayesneg("tune", ratings, *small).json["command"])
+    folders = [shlex.split(command)[-2] for command in commands]
+    assert folders[0] == folders[1]
+    assert len(set(folders)) == 3
+    assert all(folder.startswith("runs/recommended-") for folder in folders)
+
+
+def test_the_time_that_the_rest_takes_is_said_and_how_to_shorten_it(bayesneg, ratings):
+    few = ("--trials", 4, "--epochs", 2, "--seeds", 1, "--samplers", "rns,dns")
+    said = bayesneg("tune", ratings, *few).err
+    assert "to go at this pace: " in said
+    assert " for 3 trials, " in said
+    assert "for the final comparison; shorter with fewer --trials, --epochs or --seeds, or with --minutes" in said
+    assert "to go" not in bayesneg("tune", ratings, *few, "-q").err
+    assert "within the 30 minutes of this search" in bayesneg("tune", ratings, *few, "--minutes", 30).err
+    assert "minutes must be a number above 0, got 0" in bayesneg("tune", ratings, *few, "--minutes", 0).error
+
+
 def test_the_command_trains_a_baseline_as_it_was_tuned_or_given(bayesneg, ratings, monkeypatch):
-    monkeypatch.setattr(tune, "_validated", lambda one, *_: -one.l2)  # the smallest l2 is best on validation
+    monkeypatch.setattr(given, "_validated", lambda one, *_: -one.l2)  # the smallest l2 is best on validation
     small = ("--trials", 1, "--epochs", 1, "--seeds", 2, "-q", "--samplers", "rns", "--json")
     for named, label, l2 in (("ease", "EASE (l2=100)", 100.0), ("ease:l2=400", "EASE (l2=400)", 400.0)):
         found = bayesneg("tune", ratings, *small, "--baselines", named).json

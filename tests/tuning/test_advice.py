@@ -48,7 +48,10 @@ def test_a_tuned_sampler_that_is_clearly_better_is_advised():
     assert (found.label, found.favourite, found.key) == ("BNS", "BNS", "ndcg@20")
     assert found.evidence[0].rival == "RNS"
     assert found.evidence[0].difference.over_users.low > 0.04
-    assert "clearly better in NDCG@20 on test data than RNS (+0.05" in found.text
+    assert found.text.startswith(
+        "Use BNS: it is the best on validation data, ahead of RNS, and clearly better than RNS in NDCG@20 on test data "
+        "(+0.05"
+    )
 
 
 def test_rns_is_advised_where_the_interval_holds_zero():
@@ -62,14 +65,34 @@ def test_rns_is_advised_where_the_interval_holds_zero():
         assert one_sentence(found.text)
 
 
-def test_clear_over_users_but_not_over_seeds_is_not_clear():
-    better = runs("BNS", 0.402, validation=0.25)
-    uneven = [
-        RunRecord(**{**run.__dict__, "final": {"ndcg@20": value}})
-        for run, value in zip(better, (0.5, 0.3, 0.5, 0.3), strict=True)
+def shifted(records, *shifts):
+    """The same runs, each seed's users moved by one number."""
+    return [
+        RunRecord(
+            **{
+                **run.__dict__,
+                "final": {"ndcg@20": run.final["ndcg@20"] + shift},
+                "per_user": {"ndcg@20": run.per_user["ndcg@20"] + shift},
+            }
+        )
+        for run, shift in zip(records, shifts, strict=True)
     ]
-    assert advise([*RNS, *better], {"RNS"}).label == "BNS"
-    assert advise([*RNS, *uneven], {"RNS"}).label == "RNS"
+
+
+def test_what_is_worse_over_users_is_not_advised_as_equal_though_the_seeds_leave_it_open():
+    ease = runs("EASE", 0.444, validation=0.24, noise=0.001)  # within 5%
+    better = shifted(runs("BNS", 0.45, validation=0.25, noise=0.001), 0.004, -0.004, 0.004, -0.004)
+    found = advise([*RNS, *better, *ease], {"RNS", "EASE"})
+    over = {each.rival: each.difference for each in found.evidence}["EASE"]
+    assert over.over_users.low > 0 > over.over_seeds.low, "a world in which users are clear and seeds are not"
+    assert found.label == found.favourite == "BNS"
+    assert found.text.startswith(
+        "Use BNS: it is the best on validation data, ahead of EASE, and better than EASE in NDCG@20 on test data over "
+        "users, though not over seeds (+0.00"
+    )
+    assert found.notes == ["Simpler, and worse by at most 5% of its score on test data: EASE."]
+    far = runs("EASE", 0.40, validation=0.24, noise=0.001)
+    assert advise([*RNS, *better, *far], {"RNS", "EASE"}).notes == []
 
 
 def test_the_favourite_is_chosen_on_validation_though_another_is_better_on_test():
@@ -92,8 +115,8 @@ def test_a_baseline_that_is_as_good_is_advised_and_so_is_one_that_is_better():
     best = advise([*records, *runs("EASE", 0.50, validation=0.30, noise=0.001)], {"RNS", "EASE"})
     assert best.label == best.favourite == "EASE"
     assert best.text.startswith(
-        "Use EASE: this baseline is better than every tuned sampler on validation data, and on test data it is clearly "
-        "better in NDCG@20 than the best of them, BNS (+0.05"
+        "Use EASE: this baseline is the best on validation data, ahead of BNS, and clearly better than BNS in NDCG@20 "
+        "on test data (+0.05"
     )
     assert all(map(one_sentence, (as_good.text, better.text, best.text)))
 
@@ -102,7 +125,7 @@ def test_a_simple_favourite_that_clearly_lost_on_test_says_so_with_its_numbers()
     records = [*runs("RNS", 0.40, validation=0.30, noise=0.001), *runs("BNS", 0.45, validation=0.25, noise=0.001)]
     found = advise(records, {"RNS"})
     assert found.label == found.favourite == "RNS"
-    assert "though on test data the best of them, BNS, is clearly better in NDCG@20 (+0.05" in found.text
+    assert "ahead of BNS, though clearly worse than BNS in NDCG@20 on test data (-0.05" in found.text
     assert found.notes == ["Better on test data, but not on validation data, which decides: BNS."]
     ease = runs("EASE", 0.47, validation=0.25, noise=0.001)  # simple as well
     assert advise([*records, *ease], {"RNS", "EASE"}).notes[-1].endswith("which decides: BNS; EASE.")
@@ -111,11 +134,11 @@ def test_a_simple_favourite_that_clearly_lost_on_test_says_so_with_its_numbers()
 def test_a_simple_favourite_that_won_says_by_how_much_and_against_whom_it_is_not_clear():
     favourite = runs("RNS", 0.45, validation=0.30, noise=0.001)
     beaten = advise([*favourite, *runs("BNS", 0.40, validation=0.25, noise=0.001)], {"RNS"})
-    assert "on test data it is clearly better in NDCG@20 than the best of them, BNS (+0.05" in beaten.text
+    assert "and clearly better than BNS in NDCG@20 on test data (+0.05" in beaten.text
     level = advise([*favourite, *runs("DNS2", 0.45, validation=0.25, noise=0.1)], {"RNS"})
-    assert "not distinguishable in NDCG@20 from the best of them, DNS2" in level.text
+    assert "ahead of DNS2, from which it is not distinguishable in NDCG@20 on test data" in level.text
     assert level.notes == ["Not distinguishable from it on test data: DNS2."]
-    assert advise(favourite, {"RNS"}).text == "Use RNS: no tuned sampler is better on validation data."
+    assert advise(favourite, {"RNS"}).text == "Use RNS: it is the best on validation data."
 
 
 def test_a_tuned_rival_that_cannot_be_told_apart_is_named():
@@ -124,12 +147,47 @@ def test_a_tuned_rival_that_cannot_be_told_apart_is_named():
 
 
 def test_the_sentence_names_loss_sampler_and_model_and_the_best_of_what_is_simpler():
-    records = [*RNS, *runs("BNS", 0.45, validation=0.25, noise=0.001), *runs("EASE", 0.42, validation=0.2, noise=0.001)]
+    records = [
+        *RNS,
+        *runs("BNS", 0.45, validation=0.25, noise=0.001),
+        *runs("EASE", 0.42, validation=0.21, noise=0.001),
+    ]
     described = {"BNS": "the loss BPR with the sampler BNS and the model MF"}
-    assert advise(records, {"RNS", "EASE"}, described).text.startswith(
-        "Use the loss BPR with the sampler BNS and the model MF: it is the best on validation data, and clearly better "
-        "in NDCG@20 on test data than every baseline and plain RNS, the best of them EASE (+0.0299, 95% over users "
+    text = advise(records, {"RNS", "EASE"}, described).text
+    assert text.startswith(
+        "Use the loss BPR with the sampler BNS and the model MF: it is the best on validation data, ahead of EASE, and "
+        "clearly better than EASE in NDCG@20 on test data (+0.0299, 95% over users "
     )
+    assert text.endswith("), and than everything else that is simpler.")
+    tuned = runs("DNS", 0.45, validation=0.24, noise=0.02)
+    text = advise([*records, *tuned], {"RNS", "EASE"}, described).text
+    assert ": it is the best on validation data, ahead of DNS, from which it is not distinguishable in" in text
+    assert (
+        "), and clearly better there than every baseline and plain RNS, on validation data the best EASE (+0.02" in text
+    )
+
+
+def test_the_rival_of_a_simple_favourite_is_the_second_best_of_everything_on_validation():
+    favourite = runs("EASE", 0.45, validation=0.30, noise=0.001)
+    second = runs("KNN", 0.44, validation=0.29, noise=0.001)  # a baseline, better than the tuned one on validation
+    tuned = runs("BNS", 0.43, validation=0.28, noise=0.001)
+    found = advise([*favourite, *second, *tuned], {"EASE", "KNN"})
+    assert "ahead of KNN, and clearly better than KNN in NDCG@20 on test data (+0.0101" in found.text
+    assert "BNS" not in found.text
+
+
+def test_the_sentence_names_the_highest_mean_of_the_table_where_it_is_of_another():
+    favourite = runs("EASE", 0.45, validation=0.30, noise=0.001)
+    second = runs("BNS", 0.44, validation=0.29, noise=0.001)
+    for test, noise, said in (
+        (0.455, 0.1, "not distinguishable from this one (+0.0"),
+        (0.46, 0.001, "clearly better than this one (+0.0100"),
+    ):
+        found = advise([*favourite, *second, *runs("DNS2", test, validation=0.28, noise=noise)], {"EASE"})
+        assert max(found.test, key=found.test.get) == "DNS2", "a world in which it has the highest mean"
+        assert f"; the highest mean on test data, of DNS2, is {said}" in found.text
+        assert found.text.endswith("), but validation data decides.")
+        assert one_sentence(found.text)
 
 
 @pytest.mark.parametrize("best", [2, 3])

@@ -174,10 +174,10 @@ def test_settings_that_cannot_be_meant_are_refused(given, expected):
 
 
 def test_given_models_samplers_and_losses_are_searched_instead(split, monkeypatch):
-    from bayesneg.tuning import tune
+    from bayesneg.tuning import given as reading
 
     def families(*given, **more):
-        return [each.given.label for each in tune._searched(*given, more.get("loss"), split)[0]]
+        return [each.given.label for each in reading.combinations(*given, more.get("loss"), split)[0]]
 
     assert families(bn.MF(), None) == families(None, "rns,dns,bns") == ["RNS", "DNS", "BNS"]
     assert families(None, None, loss="bpr,logistic")[:2] == ["RNS + BPR", "RNS + Logistic"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 import sys
 from contextlib import redirect_stdout
@@ -30,6 +31,14 @@ SHOWN: Final = 10  # best trials in the table; the report has all
 def tune(
     *,
     trials: Annotated[int, typer.Option(help="settings to try on validation data", rich_help_panel=opt.TUNING)] = 30,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            help="time for everything; the search ends early enough, and advises from what is finished",
+            show_default="no limit",
+            rich_help_panel=opt.TUNING,
+        ),
+    ] = None,
     comparing: Tuning,
     splitting: opt.Splitting,
     reading: opt.Reading,
@@ -52,7 +61,7 @@ def tune(
     \b
     Examples:
       bayesneg tune clicks.csv --out tuned
-      bayesneg tune clicks.csv --trials 40 --out tuned
+      bayesneg tune clicks.csv --minutes 20 --out tuned
       bayesneg tune clicks.csv --trials 40 --out tuned --resume
       bayesneg tune ml-100k --samplers dns,bns:prior=learned --set dim=64
       bayesneg tune ml-100k --samplers rns,bns --loss softmax --epochs 40
@@ -68,7 +77,7 @@ def tune(
         raise InputError("tune selects settings and epochs on validation data; --validation must be above 0, got 0")
     split = splitting.split(reading)
     with redirect_stdout(sys.stderr), warnings_as_notes(), interruptible(comparing.out):
-        found = search(model, split, samplers, trials=trials, progress=not quiet, **comparing.how)
+        found = search(model, split, samplers, trials=trials, minutes=minutes, progress=not quiet, **comparing.how)
     train = train_command(found, reading, splitting)
     written = write_tuning_report(found, page, command=train)
     out = comparing.out
@@ -89,9 +98,14 @@ def tune(
 
 
 def train_command(found: TuningResult, reading: opt.Reading, splitting: opt.Splitting) -> str:
-    """The command that trains the recommendation on the same data and split."""
+    """The command that trains the recommendation on the same data and split.
+
+    The folder is named after what is trained, so that another recommendation has another one; with ``--resume`` the
+    command works a second time.
+    """
     parts = ["bayesneg", "train", reading.data, *_given(reading), *_given(splitting), *(found.options or ())]
-    return shlex.join([*parts, "--out", "runs/recommended"])
+    content = hashlib.sha256("\0".join([*parts, str(found.plan["data"])]).encode()).hexdigest()[:8]
+    return shlex.join([*parts, "--out", f"runs/recommended-{content}", "--resume"])
 
 
 def _given(options: opt.Reading | opt.Splitting) -> list[str]:

@@ -19,6 +19,7 @@ from bayesneg.report.figures.plots import look
 from bayesneg.report.names import NOTHING, counted, number, signed
 from bayesneg.report.pages import Drawing, Headline, Section, Table, TableCell, write_page
 from bayesneg.runs.tuning_result import Advice, Evidence, Trial, TuningResult
+from bayesneg.runs.verdict import standing
 
 
 def write_tuning_report(tuning: TuningResult, path: str | Path, *, command: str | None = None) -> Path:
@@ -64,7 +65,7 @@ def tuning_sections(tuning: TuningResult) -> list[Section]:
 def _evidence(advice: Advice) -> Table:
     caption = (
         f"{metric_name(advice.key)} of {advice.favourite}, the best on validation data, minus each rival's, on test "
-        "data. A difference is clear if it is significant over users and over seeds (p < 0.05)."
+        "data. Better and worse mean: significant over users and over seeds (p < 0.05)."
     )
     heads = ["Rival", "Difference", "95% interval over users", "95% interval over seeds", "Verdict"]
     return Table("Evidence", caption, heads, [_rival(each) for each in advice.evidence])
@@ -72,7 +73,7 @@ def _evidence(advice: Advice) -> Table:
 
 def _rival(each: Evidence) -> list[TableCell]:
     found = each.difference
-    verdict = ("better" if found.mean > 0 else "worse") if found.is_clear else "not distinguishable"
+    verdict = standing(found)
     return [
         TableCell(f"{each.rival}{' (simpler)' if each.is_simpler else ''}", each.rival),
         TableCell(signed(found.mean, 4), repr(found.mean)),

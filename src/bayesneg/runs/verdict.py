@@ -1,7 +1,7 @@
 """What must be said beside results: a baseline that is better, and runs that were still improving at their last epoch.
 
-The one definition for ``train``, ``compare``, ``tune`` and their pages. A baseline is better if its paired difference
-is significant over users and, with two or more seeds, over seeds.
+The one definition for ``train``, ``compare``, ``tune`` and their pages is ``standing``: one method is better than
+another if their paired difference is significant over users and, with two or more seeds, over seeds.
 """
 
 from __future__ import annotations
@@ -9,15 +9,33 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import Final
+from typing import Final, Literal
 
 from bayesneg.evaluation.metric_names import metric_name
-from bayesneg.evaluation.statistics import PairedDifference
+from bayesneg.evaluation.statistics import LEVEL, PairedDifference
 from bayesneg.runs.pairing import paired
 from bayesneg.runs.record import RunRecord, is_number
 
 NAMED: Final = 2  # labels of runs that were still improving, at most; of more their number is said
 Groups = Mapping[str, Sequence[RunRecord]]  # label → its runs, one per seed
+Standing = Literal["better", "better over users only", "not distinguishable", "worse over users only", "worse"]
+
+
+def standing(gap: PairedDifference) -> Standing:
+    """How one method stands to another, from the first minus the second.
+
+    Args:
+        gap: The paired difference.
+
+    Returns:
+        ``"better"`` or ``"worse"`` where it is significant over users and, with two or more seeds, over seeds; with
+        ``"over users only"`` where the seeds leave it open.
+    """
+    if not gap.over_users.p_value < LEVEL:
+        return "not distinguishable"
+    if gap.is_clear:
+        return "better" if gap.mean > 0 else "worse"
+    return "better over users only" if gap.mean > 0 else "worse over users only"
 
 
 def grouped(records: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
@@ -55,7 +73,7 @@ def better_baseline(runs: Sequence[RunRecord], baselines: Groups, key: str) -> t
         None where no baseline is significantly better.
     """
     gaps = {label: paired(own, runs, key) for label, own in baselines.items()}
-    ahead = {label: gap for label, gap in gaps.items() if gap is not None and gap.is_clear and gap.mean > 0}
+    ahead = {label: gap for label, gap in gaps.items() if gap is not None and standing(gap) == "better"}
     best = max(ahead, key=lambda label: ahead[label].mean, default=None)
     return None if best is None else (best, ahead[best])
 
@@ -146,7 +164,7 @@ def _was_rising(run: RunRecord) -> bool:
 
 def _is_behind(record: RunRecord, other: RunRecord, key: str) -> bool:
     gap = paired([record], [other], key)
-    return gap is not None and gap.is_clear and gap.mean > 0
+    return gap is not None and standing(gap) == "better"
 
 
 def _mean(runs: Sequence[RunRecord], key: str) -> float:

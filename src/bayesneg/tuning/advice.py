@@ -1,14 +1,14 @@
-"""From the final comparison to a recommendation: the simplest setting that nothing clearly beats.
+"""From the final comparison to a recommendation: the simplest setting that nothing is shown to beat.
 
-The favourite is chosen on validation data alone. Test labels are then used once, to decide whether it is clearly better
-than plain RNS and the baselines. Where it is not, the simpler one is recommended. The text is one sentence, and a
-second one only where runs were still improving at their last epoch.
+The favourite is chosen on validation data alone, among everything that was measured. Test labels are then used once, to
+decide whether it is better than plain RNS and the baselines. Where no difference is shown, the simpler one is
+recommended. The text is one sentence, and a second one only where runs were still improving at their last epoch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Final
 
@@ -17,7 +17,7 @@ from bayesneg.evaluation.statistics import Estimate, PairedDifference
 from bayesneg.runs.pairing import paired
 from bayesneg.runs.record import RunRecord
 from bayesneg.runs.tuning_result import Advice, Evidence
-from bayesneg.runs.verdict import grouped, still_rising
+from bayesneg.runs.verdict import Groups, grouped, standing, still_rising
 
 CLOSE: Final = 0.05  # relative difference up to which two scores count as equally good
 
@@ -40,83 +40,139 @@ def advise(
     validation = {label: fmean(_chosen(run, f"validation_{key}") for run in runs) for label, runs in groups.items()}
     test = {label: fmean(run.final[key] or 0.0 for run in runs) for label, runs in groups.items()}
     favourite = max(validation, key=lambda label: (validation[label], label in simpler))
-    evidence = [
-        Evidence(rival, found, rival in simpler)
-        for rival, runs in groups.items()
-        if rival != favourite and (found := paired(groups[favourite], runs, key)) is not None
-    ]
-    as_good = {
-        each.rival: each
-        for each in evidence
-        if each.is_simpler and not (each.difference.is_clear and each.difference.mean > 0)
-    }
-    baselines = {label for label, runs in groups.items() if runs[0].is_baseline}
+    measured = _Measured(groups, key, validation, test, frozenset(simpler))
+    evidence = measured.against(favourite)
+    as_good = [each.rival for each in evidence if each.is_simpler and not _is_shown_better(each.difference)]
     if favourite in simpler or not as_good:
-        label, notes = favourite, [*_notes(evidence)]
-        tuned = [each for each in evidence if not each.is_simpler]
-        best = max(tuned, key=lambda each: validation[each.rival], default=None)
-        why = _simple_won(favourite in baselines, best, key) if favourite in simpler else _won(evidence, test, key)
+        label, why = favourite, measured.why_favourite(favourite, evidence)
+        notes = [*_notes(evidence), *_nearly(evidence, test, favourite, simpler)]
     else:
         label, notes = max(as_good, key=lambda rival: validation[rival]), []
-        is_baseline = label in baselines
-        why = _as_good(favourite, as_good[label].difference, is_baseline, key, CLOSE * abs(test[label]))
+        why = measured.why_simpler(label, favourite)
     sentence, rising = f"Use {(described or {}).get(label, label)}: {why}.", still_rising(groups)
     return Advice(label, favourite, key, f"{sentence} {rising}".strip(), evidence, validation, test, notes, rising)
 
 
-def _won(evidence: Sequence[Evidence], test: Mapping[str, float], key: str) -> str:
-    """Of a tuned setting that is clearly better than everything simpler."""
-    simpler = [each for each in evidence if each.is_simpler]
-    text = "it is the best on validation data"
-    if not simpler:
-        return text
-    nearest = max(simpler, key=lambda each: test[each.rival])
-    name, gap = f"{nearest.rival} ({_by(nearest.difference)})", metric_name(key)
-    if len(simpler) == 1:
-        return f"{text}, and clearly better in {gap} on test data than {name}"
-    return (
-        f"{text}, and clearly better in {gap} on test data than every baseline and plain RNS, the best of them {name}"
-    )
+@dataclass(frozen=True)
+class _Measured:
+    """The runs of the final comparison, and their means by label."""
+
+    groups: Groups
+    key: str
+    validation: Mapping[str, float]
+    test: Mapping[str, float]
+    simpler: frozenset[str]
+
+    def against(self, label: str) -> list[Evidence]:
+        """What a label is, minus each other one, on test data."""
+        own = self.groups[label]
+        return [
+            Evidence(rival, found, rival in self.simpler)
+            for rival, runs in self.groups.items()
+            if rival != label and (found := paired(own, runs, self.key)) is not None
+        ]
+
+    def why_favourite(self, favourite: str, evidence: Sequence[Evidence]) -> str:
+        """Of the best on validation data: how it does on test data against the second best there, of whatever kind."""
+        it = "this baseline" if self._is_baseline(favourite) else "it"
+        best = f"{it} is the best on validation data"
+        if not evidence:
+            return best
+        second = self._strongest(evidence)
+        said = [f"{best}, ahead of {second.rival}, {self._on_test(second)}"]
+        others = [each for each in evidence if each.is_simpler and each is not second]
+        if favourite not in self.simpler and others:
+            said.append(_over_the_simple(others, self._strongest(others), second))
+        return "".join([*said, self._top(favourite, {second.rival})])
+
+    def why_simpler(self, label: str, favourite: str) -> str:
+        """Of something simpler than which the favourite is not shown to be better."""
+        found = next(each.difference for each in self.against(label) if each.rival == favourite)
+        what = "this baseline" if self._is_baseline(label) else "it"
+        name = f"in {metric_name(self.key)} on test data"
+        than = f"{favourite}, the best on validation data,"
+        if _is_shown_better(found):
+            said = f"{what} is better, and simpler, than {than} {name} ({_by(found)})"
+        elif _within(found, CLOSE * abs(self.test[label])):
+            said = f"{what} is as good as {than} and simpler, {name} ({_by(found)})"
+        else:
+            said = (
+                f"{what} is simpler, and {than} is not shown to be better {name} ({_by(_reversed(found))}), which more "
+                "seeds may decide"
+            )
+        return said + self._top(label, {favourite})
+
+    def _strongest(self, evidence: Sequence[Evidence]) -> Evidence:
+        return max(evidence, key=lambda each: self.validation[each.rival])
+
+    def _on_test(self, second: Evidence) -> str:
+        whom, name, by = second.rival, f"in {metric_name(self.key)} on test data", _by(second.difference)
+        match standing(second.difference):
+            case "better":
+                return f"and clearly better than {whom} {name} ({by})"
+            case "better over users only":
+                return f"and better than {whom} {name} over users, though not over seeds ({by})"
+            case "worse":
+                return f"though clearly worse than {whom} {name} ({by})"
+            case "worse over users only":
+                return f"though worse than {whom} {name} over users, if not over seeds ({by})"
+            case _:
+                return f"from which it is not distinguishable {name} ({by})"
+
+    def _top(self, label: str, named: Collection[str]) -> str:
+        """A clause on the highest mean of the table, where it is of something that the sentence has not named."""
+        top = max(self.test, key=self.test.__getitem__)
+        found = paired(self.groups[top], self.groups[label], self.key)
+        if top in {label, *named} or found is None:
+            return ""
+        how = {
+            "better": "clearly better than this one",
+            "better over users only": "better than this one over users, though not over seeds",
+        }.get(standing(found), "not distinguishable from this one")
+        return f"; the highest mean on test data, of {top}, is {how} ({_by(found)}), but validation data decides"
+
+    def _is_baseline(self, label: str) -> bool:
+        return self.groups[label][0].is_baseline
 
 
-def _simple_won(is_baseline: bool, best: Evidence | None, key: str) -> str:
-    """Of plain RNS or a baseline that is the best on validation data; ``best`` is the best tuned setting there."""
-    lead = "this baseline is better than every tuned sampler" if is_baseline else "no tuned sampler is better"
-    if best is None:
-        return f"{lead} on validation data"
-    found, name = best.difference, metric_name(key)
-    if not found.is_clear:
-        on_test = f"it is not distinguishable in {name} from the best of them, {best.rival} ({_by(found)})"
-    elif found.mean > 0:
-        on_test = f"it is clearly better in {name} than the best of them, {best.rival} ({_by(found)})"
-    else:
-        on_test = f"the best of them, {best.rival}, is clearly better in {name} ({_by(_reversed(found))})"
-    return f"{lead} on validation data, {'though' if _loses(found) else 'and'} on test data {on_test}"
-
-
-def _as_good(favourite: str, found: PairedDifference, is_baseline: bool, key: str, margin: float) -> str:
-    """Of something simpler than which the favourite is not clearly better."""
-    what = "this baseline" if is_baseline else "it"
-    name = f"in {metric_name(key)} on test data"
-    test = f"{name} ({_by(_reversed(found))})"
-    if _loses(found):
-        return f"{what} is better, and simpler, than {favourite}, the best on validation data, {test}"
-    if _within(found, margin):
-        return f"{what} is as good as {favourite}, the best on validation data, and simpler, {test}"
-    return (
-        f"{what} is simpler, and {favourite}, the best on validation data, is not shown to be better {name} "
-        f"({_by(found)}), which more seeds may decide"
-    )
+def _over_the_simple(others: Sequence[Evidence], best: Evidence, second: Evidence) -> str:
+    """Of a tuned favourite: that it is better than plain RNS and the baselines, those that are not named yet."""
+    clear = all(each.difference.is_clear for each in others)
+    if second.is_simpler:
+        return f", and {'' if clear else 'at least over users '}than everything else that is simpler"
+    how = "clearly better there" if clear else "better there, at least over users,"
+    whom = best.rival if len(others) == 1 else f"every baseline and plain RNS, on validation data the best {best.rival}"
+    return f", and {how} than {whom} ({_by(best.difference)})"
 
 
 def _notes(evidence: Sequence[Evidence]) -> Iterator[str]:
     """Rivals that are equal to the recommendation on test data, or ahead of it there."""
-    equals = [each.rival for each in evidence if not each.difference.is_clear]
-    ahead = [each.rival for each in evidence if _loses(each.difference)]
+    equals = [each.rival for each in evidence if standing(each.difference) == "not distinguishable"]
+    ahead = [each.rival for each in evidence if standing(each.difference).startswith("worse")]
     if equals:
         yield f"Not distinguishable from it on test data: {'; '.join(equals)}."
     if ahead:
         yield f"Better on test data, but not on validation data, which decides: {'; '.join(ahead)}."
+
+
+def _nearly(
+    evidence: Sequence[Evidence], test: Mapping[str, float], favourite: str, simpler: Collection[str]
+) -> Iterator[str]:
+    """What is simpler and shown to be worse than a tuned favourite, but by little."""
+    if favourite in simpler:
+        return
+    near = [
+        each.rival
+        for each in evidence
+        if each.is_simpler and _is_shown_better(each.difference) and _within(each.difference, CLOSE * test[favourite])
+    ]
+    if near:
+        yield f"Simpler, and worse by at most {CLOSE:.0%} of its score on test data: {'; '.join(near)}."
+
+
+def _is_shown_better(found: PairedDifference) -> bool:
+    """Whether a difference is shown, over users at least: it is then no longer true that the other is as good."""
+    return standing(found).startswith("better")
 
 
 def _within(found: PairedDifference, margin: float) -> bool:
@@ -140,10 +196,6 @@ def _reversed(found: PairedDifference) -> PairedDifference:
 
 def _range(difference: Estimate) -> str:
     return f"{difference.low:+.4f} to {difference.high:+.4f}"
-
-
-def _loses(found: PairedDifference) -> bool:
-    return found.is_clear and found.mean < 0
 
 
 def _judged_by(record: RunRecord) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -26,6 +26,7 @@ from bayesneg.samplers.posterior.sampler import PosteriorSampler
 from bayesneg.samplers.priors.learned import Learned
 from bayesneg.seeding import stream
 from bayesneg.training import fit
+from bayesneg.tuning.pace import Pace
 from bayesneg.tuning.space import Among, Combination, Family, WholeBetween
 
 if TYPE_CHECKING:
@@ -46,6 +47,10 @@ class _ConvergedError(Exception):
     """The trial has not improved for as many evaluations as ``patience``."""
 
 
+class _TimeUpError(Exception):
+    """The minutes of the search are used, but for those of the final comparison."""
+
+
 def require_optuna() -> None:
     if find_spec("optuna") is None:
         raise InputError("tuning needs optuna, which is not installed; run: pip install 'bayesneg[tune]'")
@@ -62,23 +67,34 @@ class Search:
     patience: int | None  # evaluations without a better one after which a trial ends; None: never
     seed: int
     study: optuna.Study
+    pace: Pace
     learned: dict[Prior, Prior] = field(default_factory=dict)  # shared by trials with the same settings
     shown: tuple[int, str] = (0, "")  # on the progress bar: trials done, and the best
 
-    def run(self, n_trials: int, bar: Update) -> list[Trial]:
-        """Runs trials until there are ``n_trials``, earlier ones included, or nothing new is left to try."""
+    def run(self, n_trials: int, bar: Update, say: Callable[[str], None]) -> list[Trial]:
+        """Runs trials until there are ``n_trials``, earlier ones included, nothing new is left to try, or time is up.
+
+        ``say`` takes the estimate of how long it will take.
+        """
         from optuna.trial import TrialState
 
         for stale in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             self.study.tell(stale.number, state=TrialState.FAIL)  # its process was killed
         self._show(bar)
-        while len(done := self.trials()) < n_trials:
+        n_before = len(self.trials())
+        while len(done := self.trials()) < n_trials and not self.pace.is_over(done):
+            if len(done) > n_before and self.pace.is_time_to_say(done):
+                to_come = [one.name for number in range(len(done), n_trials) for one in self._in_turn(number)[:1]]
+                say(self.pace.estimate(done, to_come))
             found = self._propose({trial.label for trial in done}, len(done))
             if found is None:
                 break
             asked, tried = found
             try:
                 self._try(asked, tried, bar)
+            except _TimeUpError:
+                self.study.tell(asked, state=TrialState.FAIL)  # it does not count either
+                break
             except BaseException:
                 # a trial that did not end does not count and is run again
                 self.study.tell(asked, state=TrialState.FAIL, skip_if_finished=True)
@@ -163,6 +179,7 @@ class Search:
 
     def _train(self, asked: optuna.Trial, tried: Combination, bar: Update) -> None:
         values: list[float] = []
+        done = self.trials()
 
         def after_epoch(line: dict[str, Any]) -> None:
             n_done, best = self.shown
@@ -176,6 +193,8 @@ class Search:
                 raise _ConvergedError
             if line["epoch"] < self.epochs and asked.should_prune():
                 raise _PrunedError
+            if self.pace.is_over(done):
+                raise _TimeUpError
 
         fit(
             tried.model,

@@ -2,51 +2,43 @@
 
 from __future__ import annotations
 
+import math
+import time
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from bayesneg.checks import whole
-from bayesneg.config.loss_specs import LossSpec, check_loss, parse_losses
+from bayesneg.checks import number, whole
+from bayesneg.config.recommended import EPOCHS, PATIENCE
 from bayesneg.config.registry import MODELS, name_of
 from bayesneg.config.settings import changed
-from bayesneg.config.specs import SamplerSpec, baseline_specs, labelled, parse_samplers
+from bayesneg.config.specs import SamplerSpec
 from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.experiments.compare import run_contenders
-from bayesneg.experiments.contenders import (
-    Baselines,
-    Contender,
-    Losses,
-    by_label,
-    check_order,
-    named_baselines,
-    named_models,
-)
+from bayesneg.experiments.contenders import Baselines, Contender, Losses, check_order
 from bayesneg.experiments.datasets import blind
+from bayesneg.experiments.runner import runs_at_once
 from bayesneg.interfaces import BPR_LOSS, Model, NegativeSampler
-from bayesneg.models.baseline import Baseline
 from bayesneg.models.mf import MF
 from bayesneg.models.mf_several import check_one_by_one
+from bayesneg.models.torch.settings import TorchSettings
 from bayesneg.models.validate import check_several
-from bayesneg.progress import bars
+from bayesneg.progress import bars, tell
 from bayesneg.runs.folder import write_json
-from bayesneg.runs.record import describe, settings_text
+from bayesneg.runs.record import describe
 from bayesneg.runs.tuning_result import Trial, TuningResult
-from bayesneg.samplers.static import RNS
-from bayesneg.training import fit
 from bayesneg.tuning.advice import advise
+from bayesneg.tuning.given import combinations, tuned_baselines
+from bayesneg.tuning.pace import Pace
 from bayesneg.tuning.portfolio import Portfolio
 from bayesneg.tuning.search import BAR, Search, best_of, opened, require_optuna
-from bayesneg.tuning.space import Combination, Family, Searched, family, variants
+from bayesneg.tuning.space import Combination, Family, Searched, family
 
 FINAL, RESULT = "final", "tuning.json"  # in the out folder
-PATIENCE: Final = 10  # evaluations without a better one, of the default contenders
-PLAIN: Final = SamplerSpec("rns", {})
-BPR: Final = LossSpec("bpr", {})
 Tunable = str | NegativeSampler | SamplerSpec
 
 
@@ -66,6 +58,7 @@ def tune(
     jobs: int | None = None,
     out: str | Path | None = None,
     resume: bool = False,
+    minutes: float | None = None,
     progress: bool = True,
 ) -> TuningResult:
     """Search the settings of samplers and losses on validation data, and recommend one with its evidence.
@@ -102,7 +95,9 @@ def tune(
         jobs: Number of runs at a time in the final comparison, by default one per core, and one on a GPU.
         out: Folder that records every trial as it ends, the final runs, and the result.
         resume: Whether to resume the search in ``out``; it ends as if it had not been interrupted.
-        progress: Whether to show a progress bar on stderr.
+        minutes: Time for everything, by default without limit. The search ends early enough for the final comparison,
+            which is then made of what is finished; a trial that is under way does not count.
+        progress: Whether to show a progress bar on stderr, and to say after the first trials how long the rest takes.
 
     Returns:
         The recommendation with its evidence, every trial and the runs of the final comparison.
@@ -118,15 +113,18 @@ def tune(
     for name, count in (*counts.items(), ("jobs", jobs), ("patience", patience)):
         whole(name, 1 if count is None else count)
     whole("seed", seed, least=0)
+    if minutes is not None:
+        number("minutes", minutes, above=0.0)
     if resume and out is None:
         raise InputError("resume needs out, the folder of the search")
     trials, seeds, epochs, evaluate_every, seed = map(int, (*counts.values(), seed))  # NumPy integers are not JSON
+    began = time.monotonic()
     hidden = blind(split)
     if model is None and samplers is None and loss is None:
         samplers = Portfolio()
     if patience is None and isinstance(samplers, Portfolio):
         patience = PATIENCE
-    searched, left_out = _searched(model, samplers, loss, split)
+    searched, left_out = combinations(model, samplers, loss, split)
     for said in left_out:
         warnings.warn(said, stacklevel=2)
     plain = searched[0].given
@@ -137,11 +135,15 @@ def tune(
     for each in families.values():
         check_several(each.given.model, each.with_most_negatives().sampler.build(hidden), each.given.loss.build())
     _check_trials(trials, families)
-    rivals = _rivals(baselines, hidden, seed)  # before the search: an error in them should not come after it
+    rivals = tuned_baselines(baselines, hidden, seed)  # before the search: an error in them should not come after it
     folder = None if out is None else Path(out)
     plan = _plan(hidden, families, epochs=epochs, evaluate_every=evaluate_every, patience=patience, seed=seed)
+    pace = Pace([*families], seeds, at_once=_side_by_side(searched, jobs), minutes=minutes, began=began)
     with opened(folder, plan, resume=resume) as study, bars(progress, {BAR: trials}, unit="trials") as bar:
-        done = Search([*families.values()], hidden, epochs, evaluate_every, patience, seed, study).run(trials, bar)
+        search = Search([*families.values()], hidden, epochs, evaluate_every, patience, seed, study, pace)
+        done = search.run(trials, bar, tell if progress else lambda line: None)
+    if len(done) < trials and pace.is_over(done):
+        left_out = [*left_out, _ended_early(done, trials, families, pace)]
     best = best_of(done)
     if not best:
         raise BayesnegError(f"every trial failed; the first: {done[0].label}: {done[0].why}")
@@ -185,81 +187,18 @@ def tune(
     return found
 
 
-def _searched(model: Any, samplers: Any, loss: Any, split: Split) -> tuple[list[Searched], list[str]]:
-    """Every combination, plain RNS with BPR first, and sentences on what was left out."""
-    if isinstance(samplers, Portfolio):
-        return samplers.searched(split.train)
-    built = _one_model("mf" if model is None else model)
-    specs = _specs("rns,dns,bns" if samplers is None else samplers, split)
-    return [Searched(each) for each in _with_plain(built, specs, _losses(loss))], []
+def _side_by_side(searched: Sequence[Searched], jobs: int | None) -> int:
+    """How many final runs share the machine without slowing each other down: a torch model takes all cores."""
+    models = [each.given.model for each in searched]
+    at_once = runs_at_once(models, jobs)
+    return 1 if any(isinstance(model, TorchSettings) for model in models) else at_once
 
 
-def _one_model(model: Any) -> Model:
-    models = list(named_models(model).values())
-    if len(models) > 1:
-        raise InputError(f"model must be one model, got {len(models)}; tune each in turn")
-    return models[0]
-
-
-def _specs(samplers: Any, split: Split) -> list[SamplerSpec]:
-    """Each sampler with its label, whether given as text or as an object."""
-
-    def read(label: str | None, given: Any) -> Iterator[tuple[str, SamplerSpec]]:
-        if isinstance(given, str):
-            for spec in parse_samplers(given):
-                yield _labelled(spec if label is None else SamplerSpec(label, {}, spec.build(split)))
-        elif isinstance(given, NegativeSampler):
-            yield _labelled(SamplerSpec(label or settings_text(given), {}, given))
-        elif isinstance(given, SamplerSpec):
-            yield _labelled(given)
-        else:
-            where = f"samplers: {label}" if label else "samplers: each"
-            raise InputError(f'{where} must be a sampler such as bn.BNS(), or text such as "rns,bns", got {given!r}')
-
-    specs = list(by_label("samplers", samplers, read).values())
-    if not specs:
-        raise InputError("samplers must name at least one sampler, got none")
-    for spec in specs:
-        spec.build(split)  # before the search: only the whole split shows test pairs in a file of rejected pairs
-    return specs
-
-
-def _labelled(spec: SamplerSpec) -> tuple[str, SamplerSpec]:
-    return spec.label, spec
-
-
-def _losses(loss: Any) -> list[LossSpec]:
-    """Each loss with its label, whether given as text or as an object."""
-
-    def read(label: str | None, given: Any) -> Iterator[tuple[str, LossSpec]]:
-        if isinstance(given, str):
-            for spec in parse_losses(given):
-                spec = spec if label is None else LossSpec(label, {}, spec.build())
-                yield spec.label, spec
-        else:
-            check_loss(given)
-            spec = LossSpec(label or settings_text(given), {}, given)
-            yield spec.label, spec
-
-    specs = list(by_label("loss", "bpr" if loss is None else loss, read).values())
-    if not specs:
-        raise InputError("loss must name at least one loss, got none; leave it out for BPR")
-    for spec in specs:
-        spec.build()  # before the search
-    return specs
-
-
-def _with_plain(model: Model, samplers: Sequence[SamplerSpec], losses: Sequence[LossSpec]) -> list[Combination]:
-    """All combinations, plain RNS with BPR, the reference of the comparison, in the first place."""
-    bpr = next((spec for spec in losses if spec.build() == BPR_LOSS), BPR)
-    rns = next((spec for spec in samplers if spec == PLAIN or spec.base == RNS()), PLAIN)
-    several = len({spec.label for spec in (bpr, *losses)}) > 1
-    plain = Combination(model, rns, bpr, several)
-    found = [Combination(model, sampler, loss, several) for sampler in samplers for loss in losses]
-    others = [each for each in found if each != plain]
-    if plain.label in {each.label for each in others}:
-        raise InputError(f"samplers: {plain.label} is the label of plain RNS, which is always compared; choose another")
-    return [plain, *others]
+def _ended_early(done: Sequence[Trial], trials: int, families: Collection[str], pace: Pace) -> str:
+    """That time was up, and what was therefore not tried."""
+    missing = [name for name in families if name not in {trial.family for trial in done}]
+    text = f"The search ended after {len(done)} of {trials} trials, when its {pace.minutes:g} minutes were used"
+    return f"{text}; not tried: {'; '.join(missing)}." if missing else f"{text}."
 
 
 def _tried(trial: Trial, families: Mapping[str, Family]) -> Combination:
@@ -267,33 +206,6 @@ def _tried(trial: Trial, families: Mapping[str, Family]) -> Combination:
     return given._replace(
         sampler=given.sampler.with_settings(trial.settings), loss=given.loss.with_settings(trial.loss_settings)
     )
-
-
-def _rivals(baselines: Baselines, hidden: Split, seed: int) -> dict[str, Baseline]:
-    """Each baseline with the main setting that is best on validation, the first of equals, labelled with it."""
-    named = named_baselines(baselines)
-    kept = set(_given_settings(baselines)) if named else set()
-    found: dict[str, Baseline] = {}
-    for label, baseline in named.items():
-        key, tried = ("", [baseline]) if label in kept else variants(baseline)
-        if len(tried) > 1:
-            baseline = max(tried, key=lambda one: _validated(one, hidden, seed))
-            label = labelled(label, {key: f"{getattr(baseline, key):g}"})
-        if found.setdefault(label, baseline) != baseline:
-            raise InputError(f"baselines has {label} twice once it is tuned; give them other labels")
-    return found
-
-
-def _given_settings(baselines: Any) -> Iterator[str]:
-    """Labels of the baselines whose settings were written out, defaults as well."""
-    for part in [baselines] if isinstance(baselines, str) else baselines if isinstance(baselines, list | tuple) else []:
-        if isinstance(part, str):
-            yield from (label for label, (_, settings) in baseline_specs(part).items() if settings)
-
-
-def _validated(baseline: Baseline, hidden: Split, seed: int) -> float:
-    line = fit(baseline, hidden, seed=seed, progress=False).record.epochs[-1]
-    return next(float(value) for key, value in line.items() if key.startswith("ndcg@"))
 
 
 def _check_trials(trials: int, families: Collection[str]) -> None:
@@ -312,7 +224,10 @@ def _train_options(
     evaluate_every: int,
     patience: int | None = None,
 ) -> list[str] | None:
-    """The options of ``bayesneg train`` for a model, a sampler and a loss; None where text cannot name one of them."""
+    """The options of ``bayesneg train`` for a model, a sampler and a loss; None where text cannot name one of them.
+
+    They train at least as long as the search did, and on where that was not long enough, until nothing improves.
+    """
     name = name_of(type(model), MODELS)
     sampler, loss = (None, None) if chosen is None else (chosen.sampler.text(split), chosen.loss.text())
     if name is None or (chosen is not None and None in (sampler, loss)):
@@ -322,9 +237,10 @@ def _train_options(
     if chosen is not None:
         options += ["--sampler", str(sampler)]
         options += [] if chosen.loss.build() == BPR_LOSS else ["--loss", str(loss)]
-        options += ["--epochs", str(epochs)]
+        options += ["--epochs", str(max(epochs, EPOCHS))]
         options += [] if evaluate_every == 1 else ["--evaluate-every", str(evaluate_every)]  # it decides the best epoch
-        options += [] if patience is None else ["--patience", str(patience)]
+        all_of_them = math.ceil(epochs / evaluate_every)  # a search without patience had all its epochs
+        options += ["--patience", str(max(PATIENCE, all_of_them) if patience is None else patience)]
     return options
 
 
