@@ -71,3 +71,12 @@ def _sees_gpu() -> bool:
     except ImportError:
         return False
     return torch.cuda.is_available()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """A test module that cannot be imported fails; ``--doctest-ignore-import-errors``, for ``src``, would skip it."""
+    report = yield
+    if report.skipped and "unable to import module" in str(report.longrepr) and "test" in collector.path.name:
+        report.outcome, report.longrepr = "failed", f"{collector.path} cannot be imported"
+    return report
