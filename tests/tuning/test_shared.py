@@ -346,3 +346,15 @@ def test_a_process_for_trials_only_leaves_the_advice_to_another(bayesneg_here, t
     advised = bayesneg_here("tune", "synthetic", *shared, "--baselines", "none", "--seeds", 1, "--json", "-q").json
     assert len(advised["trials"]) == 1
     assert "storage" not in advised["plan"]
+
+
+def test_ctrl_c_says_that_the_storage_keeps_the_trials(bayesneg_here, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(search.Search, "run", interrupted)
+    shared = ("--samplers", "rns", "--trials", 1, "--baselines", "none", "--storage", "shared.jsonl")
+    for more, way_out in (((), "same command\n"), (("--out", "tuned"), "same command and --resume\n")):
+        done = bayesneg_here("tune", "synthetic", *shared, *more, "-q")
+        assert done.code == 130
+        assert f"interrupted; --storage keeps the trials that ended; go on with the {way_out}" in done.err

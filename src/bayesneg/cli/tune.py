@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import shlex
 import sys
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import MISSING, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -101,7 +103,7 @@ def tune(
     if splitting.validation == 0:
         raise InputError("tune selects settings and epochs on validation data; --validation must be above 0, got 0")
     split = splitting.split(reading)
-    with redirect_stdout(sys.stderr), warnings_as_notes(), interruptible(comparing.out):
+    with redirect_stdout(sys.stderr), warnings_as_notes(), _interruptible(storage, comparing.out):
         how: dict[str, Any] = {
             "trials": trials,
             "minutes": minutes,
@@ -135,6 +137,21 @@ def tune(
     if out is not None:
         say(f"recommendation and command: {out / RECOMMENDED}; every trial: {out / 'tuning.json'}")
     say(f"report: {written.resolve()}")
+
+
+@contextmanager
+def _interruptible(storage: str | None, out: Path | None) -> Iterator[None]:
+    """Says after Ctrl-C what is kept: of a shared search, every trial that ended."""
+    if storage is None:
+        with interruptible(out):
+            yield
+        return
+    try:
+        yield
+    except KeyboardInterrupt:
+        again = "" if out is None else " and --resume"
+        say(f"interrupted; --storage keeps the trials that ended; go on with the same command{again}")
+        raise
 
 
 def train_command(found: TuningResult, reading: opt.Reading, splitting: opt.Splitting) -> str:
