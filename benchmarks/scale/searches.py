@@ -1,13 +1,13 @@
 """One search in several processes, by a PostgreSQL server on this machine: throughput, trials made twice, trials lost.
 
-    python -m benchmarks.scale.searches [--trials 40 --sleep 0.4]
+    python -m benchmarks.scale.searches [--trials 24 --sleep 2]
 
 A trial is an MF of a small world for four epochs. ``waiting``: each epoch also sleeps, as a trial does that waits for a
 GPU or runs on another machine; one and four processes then show what sharing costs, whatever the cores. ``computing``:
 a larger world without sleep, one thread a process, for one and two processes. Processes start together, after their
 imports; a throughput is of the time from the first trial's begin to the last one's end, as the database has them.
-``killed``: of four processes one gets SIGKILL in its second trial. The trials of every search are compared with those
-of a search without a storage. Writes results/scale/searches.json.
+``killed``: of four processes one gets SIGKILL once it has claimed two trials. The trials of every search are compared
+with those of a search without a storage. Writes results/scale/searches.json.
 """
 
 from __future__ import annotations
@@ -126,8 +126,8 @@ def mine(storage: str, pid: int) -> list[Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trials", type=int, default=40)
-    parser.add_argument("--sleep", type=float, default=0.4)
+    parser.add_argument("--trials", type=int, default=24)
+    parser.add_argument("--sleep", type=float, default=2.0)
     parser.add_argument("--process", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.process:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -118,13 +119,13 @@ class Store:
 
     def claimed(self, proposal: Proposal) -> FrozenTrial | None:
         """A running trial with the setting; None where another process has the place."""
-        claim = uuid.uuid4().hex
-        return self._patiently(lambda: self._claim(proposal, claim))
+        claim, attempts = uuid.uuid4().hex, count()
+        return self._patiently(lambda: self._claim(proposal, claim, is_first=next(attempts) == 0))
 
-    def _claim(self, proposal: Proposal, claim: str) -> FrozenTrial | None:
+    def _claim(self, proposal: Proposal, claim: str, *, is_first: bool) -> FrozenTrial | None:
         from optuna.trial import TrialState, create_trial
 
-        if not any(each.user_attrs.get("claim") == claim for each in self._running()):  # not by an earlier attempt
+        if is_first or not any(each.user_attrs.get("claim") == claim for each in self._running()):
             facts = {**proposal.facts, "place": proposal.place, "claim": claim, "by": _by()}
             self.study.add_trial(
                 create_trial(
