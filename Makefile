@@ -63,9 +63,9 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet -c constraints.txt -e .
 	@touch $@
 
-# the tests cover the torch models, the search, exports with an index, the server and TensorBoard as well
+# the tests cover the torch models, the search and its database, exports with an index, the server and TensorBoard as well
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,torch,tune,index,serve,tensorboard]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,torch,tune,postgres,index,serve,tensorboard]'
 	@touch $@
 
 $(VENV)/.installed-%: $(VENV)/.installed

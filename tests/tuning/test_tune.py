@@ -12,7 +12,7 @@ import bayesneg as bn
 from bayesneg.config.loss_specs import LossSpec
 from bayesneg.config.specs import SamplerSpec
 from bayesneg.errors import InputError
-from bayesneg.tuning import pace, search, space, tune
+from bayesneg.tuning import given, pace, search, space, studies, tune
 from worlds import interactions, random_interactions
 
 pytest.importorskip("optuna", reason="optuna is not installed (the extra 'tune')")
@@ -145,9 +145,9 @@ def test_a_search_goes_on_with_more_trials(split, tuning, tmp_path):
 
 def test_half_a_line_and_the_lock_that_a_killed_process_left_are_no_hindrance(split, tuning, tmp_path):
     bn.tune(MODEL, split, **{**FEW, "trials": 4}, out=tmp_path)
-    with (tmp_path / search.JOURNAL).open("a") as journal:
+    with (tmp_path / studies.JOURNAL).open("a") as journal:
         journal.write('{"op_code": 4, "wor')
-    (tmp_path / f"{search.JOURNAL}.lock").symlink_to(tmp_path / search.JOURNAL)
+    (tmp_path / f"{studies.JOURNAL}.lock").symlink_to(tmp_path / studies.JOURNAL)
     assert facts(bn.tune(MODEL, split, **FEW, out=tmp_path, resume=True)) == facts(tuning)
 
 
@@ -195,7 +195,7 @@ def test_a_search_is_not_resumed_with_other_content_of_a_file(split, tmp_path, s
 def test_a_search_that_is_refused_stays_as_it_is(split, tuning, tmp_path, monkeypatch):
     bn.tune(MODEL, split, **{**FEW, "trials": 4}, out=tmp_path)
     with monkeypatch.context() as other:
-        other.setattr(tune.metadata, "version", lambda name: "0.1")
+        other.setattr(given.metadata, "version", lambda name: "0.1")
         with pytest.raises(InputError, match="another optuna"):
             bn.tune(MODEL, split, **FEW, out=tmp_path, resume=True)
     assert facts(bn.tune(MODEL, split, **FEW, out=tmp_path, resume=True)) == facts(tuning)
@@ -363,7 +363,7 @@ def test_rejected_pairs_of_the_test_part_are_refused_before_the_first_trial(
 
 
 def test_without_optuna_the_way_out_is_named(split, monkeypatch):
-    monkeypatch.setattr(search, "find_spec", lambda name: None)
+    monkeypatch.setattr(studies, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"needs optuna.*pip install 'bayesneg\[tune\]'"):
         bn.tune(MODEL, split, **FEW)
 
@@ -421,7 +421,7 @@ def test_counts_of_numpy_are_counts(split, tmp_path):
 def test_ctrl_c_while_the_journal_is_let_go_is_no_error_of_a_file(moment, tmp_path, monkeypatch):
     from optuna.study import StudyDirection
 
-    storage = search._kept_in(tmp_path / "search.jsonl")
+    storage = studies._journal(tmp_path / "search.jsonl")
     storage.create_new_study([StudyDirection.MAXIMIZE], "before")
     plain = getattr(os, moment)
 

@@ -19,7 +19,7 @@ from bayesneg.cli.finished import evaluate, export, recommend, report, serve, si
 from bayesneg.cli.output import say
 from bayesneg.cli.training.listings import BriefHelp
 from bayesneg.cli.training.run_file import TrainCommand
-from bayesneg.errors import BayesnegError
+from bayesneg.errors import BayesnegError, StorageError
 
 app = typer.Typer(
     name="bayesneg",
@@ -82,7 +82,7 @@ def _status(arguments: Sequence[str] | None) -> int:
         return 2
     except BayesnegError as error:
         say(f"error: {error}")
-        return 2
+        return 1 if isinstance(error, StorageError) else 2
     except MemoryError as error:
         what = f": {error}" if str(error) else ""
         say(f"error: out of memory{what}; lower dim, ensemble_size or the number of candidates")

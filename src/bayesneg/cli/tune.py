@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import shlex
 import sys
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, Annotated, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -34,11 +36,29 @@ def tune(
     minutes: Annotated[
         float | None,
         typer.Option(
-            help="time for everything; the search ends early enough, and advises from what is finished",
-            show_default="no limit",
+            help="time for everything, the advice included",
             rich_help_panel=opt.TUNING,
         ),
     ] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLACE",
+            help="postgresql://… or a shared file: all processes that are given it share the search",
+            rich_help_panel=opt.TUNING,
+        ),
+    ] = None,
+    study: Annotated[
+        str, typer.Option(metavar="NAME", help="name of the search in --storage", rich_help_panel=opt.TUNING)
+    ] = "tune",
+    trials_only: Annotated[
+        bool,
+        typer.Option(
+            "--trials-only",
+            help="make trials only; another process advises",
+            rich_help_panel=opt.TUNING,
+        ),
+    ] = False,
     comparing: Tuning,
     splitting: opt.Splitting,
     reading: opt.Reading,
@@ -62,22 +82,44 @@ def tune(
     Examples:
       bayesneg tune clicks.csv --out tuned
       bayesneg tune clicks.csv --minutes 20 --out tuned
-      bayesneg tune clicks.csv --trials 40 --out tuned --resume
-      bayesneg tune ml-100k --samplers dns,bns:prior=learned --set dim=64
+      bayesneg tune clicks.csv --out tuned --resume
       bayesneg tune ml-100k --samplers rns,bns --loss softmax --epochs 40
+      bayesneg tune clicks.csv --storage postgresql://me@db/searches --out tuned
       bayesneg tune ml-100k --baselines ease:l2=500,als --seeds 3 --json
     """
     from bayesneg.report.tuning import write_tuning_report
     from bayesneg.runs.folder import write_json
+    from bayesneg.tuning.studies import Shared, require_optuna
+    from bayesneg.tuning.tune import run_trials
     from bayesneg.tuning.tune import tune as search
 
+    if storage is None and (trials_only or study != "tune"):
+        raise InputError("--study and --trials-only are for a search that is shared; give --storage")
+    if storage is not None:
+        require_optuna()
+        Shared(storage, study).check()  # before any data is read
     page = comparing.page
     model, samplers = comparing.searched()
     if splitting.validation == 0:
         raise InputError("tune selects settings and epochs on validation data; --validation must be above 0, got 0")
     split = splitting.split(reading)
-    with redirect_stdout(sys.stderr), warnings_as_notes(), interruptible(comparing.out):
-        found = search(model, split, samplers, trials=trials, minutes=minutes, progress=not quiet, **comparing.how)
+    with redirect_stdout(sys.stderr), warnings_as_notes(), _interruptible(storage, comparing.out):
+        how: dict[str, Any] = {
+            "trials": trials,
+            "minutes": minutes,
+            "storage": storage,
+            "study": study,
+            "progress": not quiet,
+        }
+        if trials_only:
+            left_out = ("baselines", "seeds", "jobs")
+            work = {key: value for key, value in comparing.how.items() if key not in left_out}
+            done = run_trials(model, split, samplers, **how, **work)
+        else:
+            found = search(model, split, samplers, **how, **comparing.how)
+    if trials_only:
+        say(f"{len(done)} trials are done in the study {study}; the same command without --trials-only advises")
+        return
     train = train_command(found, reading, splitting)
     written = write_tuning_report(found, page, command=train)
     out = comparing.out
@@ -95,6 +137,21 @@ def tune(
     if out is not None:
         say(f"recommendation and command: {out / RECOMMENDED}; every trial: {out / 'tuning.json'}")
     say(f"report: {written.resolve()}")
+
+
+@contextmanager
+def _interruptible(storage: str | None, out: Path | None) -> Iterator[None]:
+    """Says after Ctrl-C what is kept: of a shared search, every trial that ended."""
+    if storage is None:
+        with interruptible(out):
+            yield
+        return
+    try:
+        yield
+    except KeyboardInterrupt:
+        again = "" if out is None else " and --resume"
+        say(f"interrupted; --storage keeps the trials that ended; go on with the same command{again}")
+        raise
 
 
 def train_command(found: TuningResult, reading: opt.Reading, splitting: opt.Splitting) -> str:

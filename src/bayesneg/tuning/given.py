@@ -2,24 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from importlib import metadata
+from typing import Any, Final, NamedTuple
 
+from bayesneg.checks import number, whole
 from bayesneg.config.loss_specs import LossSpec, check_loss, parse_losses
+from bayesneg.config.recommended import PATIENCE
 from bayesneg.config.specs import SamplerSpec, baseline_specs, labelled, parse_samplers
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
-from bayesneg.experiments.contenders import Baselines, by_label, named_baselines, named_models
+from bayesneg.experiments.contenders import Baselines, by_label, check_order, named_baselines, named_models
+from bayesneg.experiments.datasets import blind
 from bayesneg.interfaces import BPR_LOSS, Model, NegativeSampler
 from bayesneg.models.baseline import Baseline
-from bayesneg.runs.record import settings_text
+from bayesneg.models.mf import MF
+from bayesneg.models.mf_several import check_one_by_one
+from bayesneg.models.validate import check_several
+from bayesneg.runs.record import describe, settings_text
 from bayesneg.samplers.static import RNS
 from bayesneg.training import fit
 from bayesneg.tuning.portfolio import Portfolio
-from bayesneg.tuning.space import Combination, Searched, variants
+from bayesneg.tuning.space import Combination, Family, Searched, family, variants
 
 PLAIN: Final = SamplerSpec("rns", {})
 BPR: Final = LossSpec("bpr", {})
+
+
+def check(split: Any, model: Any, counts: Mapping[str, int | None], minutes: float | None) -> None:
+    """Of the arguments of a search, those that need no data."""
+    check_order("tune", model)
+    if not isinstance(split, Split):
+        raise InputError(f"split must be a split, got {type(split).__name__}; bn.split(data, validation=0.1) makes one")
+    for name, count in counts.items():
+        whole(name, 1 if count is None else count)
+    if minutes is not None:
+        number("minutes", minutes, above=0.0)
+
+
+class Asked(NamedTuple):
+    """A search as it was asked for, checked."""
+
+    hidden: Split
+    searched: Sequence[Searched]
+    families: Mapping[str, Family]
+    left_out: Sequence[str]
+    plan: Mapping[str, Any]
+    epochs: int
+    evaluate_every: int
+    patience: int | None
+    seed: int
+
+
+def read(
+    model: Any,
+    split: Split,
+    samplers: Any,
+    loss: Any,
+    trials: int,
+    epochs: int,
+    evaluate_every: int,
+    patience: int | None,
+    seed: int,
+) -> Asked:
+    """Everything that determines the trials, checked before the first of them."""
+    for name, count in (("evaluate_every", evaluate_every), ("patience", 1 if patience is None else patience)):
+        whole(name, count)
+    whole("seed", seed, least=0)
+    epochs, evaluate_every, seed = map(int, (epochs, evaluate_every, seed))  # NumPy integers are not JSON
+    hidden = blind(split)
+    if model is None and samplers is None and loss is None:
+        samplers = Portfolio()
+    if patience is None and isinstance(samplers, Portfolio):
+        patience = PATIENCE
+    searched, left_out = combinations(model, samplers, loss, split)
+    for said in left_out:
+        warnings.warn(said, stacklevel=3)
+    for combination in (each.given for each in searched):
+        if isinstance(combination.model, MF):
+            check_one_by_one(combination.sampler.build(hidden))
+    families = {each.given.label: family(each, hidden) for each in searched}
+    for each in families.values():
+        check_several(each.given.model, each.with_most_negatives().sampler.build(hidden), each.given.loss.build())
+    _check_trials(trials, families)
+    plan = _plan(hidden, families, epochs=epochs, evaluate_every=evaluate_every, patience=patience, seed=seed)
+    return Asked(hidden, searched, families, left_out, plan, epochs, evaluate_every, patience, seed)
 
 
 def combinations(model: Any, samplers: Any, loss: Any, split: Split) -> tuple[list[Searched], list[str]]:
@@ -124,3 +192,29 @@ def _given_settings(baselines: Any) -> Iterator[str]:
 def _validated(baseline: Baseline, hidden: Split, seed: int) -> float:
     line = fit(baseline, hidden, seed=seed, progress=False).record.epochs[-1]
     return next(float(value) for key, value in line.items() if key.startswith("ndcg@"))
+
+
+def _check_trials(trials: int, families: Collection[str]) -> None:
+    if trials < len(families):
+        raise InputError(
+            f"trials must be at least {len(families)}, one for the defaults of each sampler (plain RNS is always one "
+            f"of them), got {trials}"
+        )
+
+
+def _plan(hidden: Split, families: Mapping[str, Family], **numbers: int | None) -> dict[str, Any]:
+    """Everything that determines the trials, in plain values: a search is resumed with the same plan only."""
+    models = {name: describe(each.given.model) for name, each in families.items()}
+    one = next(iter(models.values()))
+    return {
+        **numbers,
+        "data": hidden.fingerprint,
+        "model": one if all(each == one for each in models.values()) else models,
+        "loss": list(dict.fromkeys(each.given.loss.label for each in families.values())),
+        "samplers": {
+            name: {key: repr(values) for key, values in each.ranges.items()} for name, each in families.items()
+        },
+        "left_out": {name: dict(each.left_out) for name, each in families.items() if each.left_out},
+        **{f"content of {name}": each.content for name, each in families.items()},
+        "optuna": metadata.version("optuna"),
+    }

@@ -14,7 +14,7 @@ from typing import Final
 
 from bayesneg.runs.tuning_result import Trial
 
-SAID_AFTER: Final = (1, 3)  # trials after which the estimate is said first; and once more when every sampler was tried
+SLOWER: Final = 2.0  # how much slower than all before it a trial is for its estimate to be said while it runs
 Clock = Callable[[], float]
 
 
@@ -28,6 +28,7 @@ class Pace:
     minutes: float | None = None  # for the trials and the final comparison; None for no limit
     clock: Clock = time.monotonic
     began: float = field(default_factory=time.monotonic)
+    _said: set[str] = field(default_factory=set)
 
     def is_over(self, done: Sequence[Trial]) -> bool:
         """Whether the final comparison needs the time that is left; never before a trial is done."""
@@ -48,23 +49,49 @@ class Pace:
         slowest = max(of_family.values())
         trials = sum(of_family.get(name, slowest) for name in to_come)
         final = self._final(done, self.families)
+        unknown = sum(name not in of_family for name in self.families)
+        said = f"{'at least' if unknown else 'about'} {_text(trials + final)} to go"
+        timed = f" ({unknown} of {len(self.families)} contenders are not timed yet)" if unknown else ""
         if self.minutes is not None:
             left = 60.0 * self.minutes - (self.clock() - self.began)
             if trials + final <= left:
-                return f"about {_text(trials + final)} to go, within the {self.minutes:g} minutes of this search"
+                return f"{said}, within the {self.minutes:g} minutes of this search{timed}"
             return (
-                f"about {_text(trials + final)} to go at this pace, and {_text(max(left, 0.0))} left: the search will "
-                f"end early, before all {len(done) + len(to_come)} trials, and advise from what is finished"
+                f"{said} at this pace, and {_text(max(left, 0.0))} left{timed}: the search will end early, before all "
+                f"{len(done) + len(to_come)} trials, and advise from what is finished"
             )
         return (
-            f"about {_text(trials + final)} to go at this pace: {_text(trials)} for {len(to_come)} trials, "
-            f"{_text(final)} for the final comparison; shorter with fewer --trials, --epochs or --seeds, or with "
-            "--minutes, after which the search ends with advice from what is finished"
+            f"{said} at this pace{timed}: {_text(trials)} for {len(to_come)} trials, {_text(final)} for the final "
+            "comparison; shorter with fewer --trials, --epochs or --seeds, or with --minutes, after which the search "
+            "ends with advice from what is finished"
         )
 
     def is_time_to_say(self, done: Sequence[Trial]) -> bool:
-        """After the first trials, and once more when every sampler was tried."""
-        return len(done) in {*SAID_AFTER, len(self.families)}
+        """After the first trial, and once more when every sampler was tried."""
+        moment = f"{len(done)} trials"
+        if len(done) not in {1, len(self.families)} or moment in self._said:
+            return False
+        self._said.add(moment)
+        return True
+
+    def while_running(self, done: Sequence[Trial], family: str, per_epoch: float, epochs: int) -> str:
+        """That a trial is far slower than all before it, once for its sampler; else empty.
+
+        Args:
+            done: The trials that ended.
+            family: The sampler of the trial.
+            per_epoch: Seconds of an epoch so far.
+            epochs: Epochs that a trial has, at most.
+        """
+        known = _seconds(done)
+        expected = per_epoch * min(epochs, fmean([max(each.curve, default=epochs) for each in done] or [epochs]))
+        if family in known or family in self._said or not known or expected < SLOWER * max(max(known.values()), 30.0):
+            return ""
+        self._said.add(family)
+        return (
+            f"{family} is slow here: {_text(per_epoch)} an epoch, about {_text(expected)} a trial; shorter with fewer "
+            "--epochs or with --minutes"
+        )
 
     def _final(self, done: Sequence[Trial], families: Collection[str]) -> float:
         of_family = _seconds(done)

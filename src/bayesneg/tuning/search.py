@@ -1,24 +1,22 @@
-"""The search: trials on validation data, one after another, recorded by Optuna.
+"""The search: trials on validation data, proposed by Optuna and recorded in its study.
 
-A trial depends on the seed and on the trials before it only: each has its own random stream, so that a resumed search
-is the same as one that was never interrupted. Test labels are not used: a trial is trained on a split whose test part
-*is* the validation part.
+A trial depends on the seed and on the trials at least ``BEHIND`` places before it, and on nothing else: neither on an
+interruption nor on how many processes take part. Test labels are not used: a trial is trained on a split whose test
+part *is* the validation part.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from importlib.util import find_spec
-from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from bayesneg.data.splits import Split
-from bayesneg.errors import BayesnegError, InputError
+from bayesneg.errors import BayesnegError, StorageError
 from bayesneg.interfaces import NegativeSampler, Prior
 from bayesneg.progress import Update
 from bayesneg.runs.tuning_result import State, Trial
@@ -28,15 +26,21 @@ from bayesneg.seeding import stream
 from bayesneg.training import fit
 from bayesneg.tuning.pace import Pace
 from bayesneg.tuning.space import Among, Combination, Family, WholeBetween
+from bayesneg.tuning.store import LostError, Proposal, Store, TrialOutcome
 
 if TYPE_CHECKING:
     import optuna
+    from optuna.trial import FrozenTrial
 
 BAR: Final = "search"  # the label of the progress bar
-JOURNAL: Final = "search.jsonl"
+BEHIND: Final = (
+    8  # places between a trial and the latest that it depends on, and a quarter of its place if that is more
+)
 RANDOM: Final = 8  # trials before Optuna's model of what is good proposes any
 UNPRUNED: Final = 4  # trials before any is pruned, and the first of each family
 ATTEMPTS: Final = 40  # to find a setting that was not tried, the last of them at random
+POLL: Final = 1.0  # seconds between two looks at the trials of other processes
+Say = Callable[[str], None]
 
 
 class _PrunedError(Exception):
@@ -51,11 +55,6 @@ class _TimeUpError(Exception):
     """The minutes of the search are used, but for those of the final comparison."""
 
 
-def require_optuna() -> None:
-    if find_spec("optuna") is None:
-        raise InputError("tuning needs optuna, which is not installed; run: pip install 'bayesneg[tune]'")
-
-
 @dataclass
 class Search:
     """What is searched, on which data, and the study that records it."""
@@ -66,133 +65,180 @@ class Search:
     evaluate_every: int
     patience: int | None  # evaluations without a better one after which a trial ends; None: never
     seed: int
-    study: optuna.Study
+    store: Store
     pace: Pace
     learned: dict[Prior, Prior] = field(default_factory=dict)  # shared by trials with the same settings
     shown: tuple[int, str] = (0, "")  # on the progress bar: trials done, and the best
 
-    def run(self, n_trials: int, bar: Update, say: Callable[[str], None]) -> list[Trial]:
-        """Runs trials until there are ``n_trials``, earlier ones included, nothing new is left to try, or time is up.
-
-        ``say`` takes the estimate of how long it will take.
+    def run(self, n_trials: int, bar: Update, say: Say) -> list[Trial]:
+        """Runs trials until there are ``n_trials``, those of other processes included, nothing new is left to try, or
+        time is up. ``say`` takes the estimate of how long it will take, and what is waited for.
         """
-        from optuna.trial import TrialState
-
-        for stale in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-            self.study.tell(stale.number, state=TrialState.FAIL)  # its process was killed
-        self._show(bar)
-        n_before = len(self.trials())
-        while len(done := self.trials()) < n_trials and not self.pace.is_over(done):
-            if len(done) > n_before and self.pace.is_time_to_say(done):
-                to_come = [one.name for number in range(len(done), n_trials) for one in self._in_turn(number)[:1]]
+        self.store.begin(n_trials)
+        n_new, left, waits = 0, math.inf, False
+        while True:
+            live = self.store.live()
+            done = _ended(live)
+            self._show(done, bar)
+            n_places = min(self.store.budget(n_trials), left)
+            if self.pace.is_over(done):
+                break
+            if n_new and self.pace.is_time_to_say(done):
+                to_come = [one.name for place in range(len(done), int(n_places)) for one in self._in_turn(place)[:1]]
                 say(self.pace.estimate(done, to_come))
-            found = self._propose({trial.label for trial in done}, len(done))
-            if found is None:
+            place = self._next(live, n_places)
+            if place is None:
+                if len(done) >= n_places or not any(each.state.name == "RUNNING" for each in live.values()):
+                    break
+                if not waits:
+                    say("waiting for trials of other processes")
+                waits = True
+                self.store.free_the_dead(live)
+                time.sleep(POLL)
+                continue
+            self.store.free_the_dead(live)
+            proposal = self._proposed(place, live)
+            if proposal is None:
+                left = place  # nor is there anything new for a later one
+                continue
+            waits = False
+            ended = self._tried(*proposal, live, bar, say)
+            if ended is None:
                 break
-            asked, tried = found
-            try:
-                self._try(asked, tried, bar)
-            except _TimeUpError:
-                self.study.tell(asked, state=TrialState.FAIL)  # it does not count either
-                break
-            except BaseException:
-                # a trial that did not end does not count and is run again
-                self.study.tell(asked, state=TrialState.FAIL, skip_if_finished=True)
-                raise
-            self._show(bar)
+            n_new += ended
         return done
 
-    def trials(self) -> list[Trial]:
-        """The trials that ended, in order."""
-        from optuna.trial import TrialState
+    def _next(self, live: Mapping[int, FrozenTrial], n_places: float) -> int | None:
+        """The first free place, if everything is known that its trial depends on."""
+        place = next((place for place in range(len(live) + 1) if place not in live), 0)
+        if place >= n_places:
+            return None
+        needed = range(seen_from(place) if self._depends(place) else 0)
+        return place if all(live[each].state.name != "RUNNING" for each in needed) else None
 
-        ended = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
-        return [_trial(number, frozen) for number, frozen in enumerate(ended, 1)]
+    def _depends(self, place: int) -> bool:
+        """Whether a trial depends on others at all: the first ones are defaults, or drawn at random, and not pruned."""
+        return seen_from(place) >= min(RANDOM, self._unpruned)
 
-    def _propose(self, known: Collection[str], n_done: int) -> tuple[optuna.Trial, Combination] | None:
+    @property
+    def _unpruned(self) -> int:
+        return max(UNPRUNED, len(self.families))
+
+    def _proposed(self, place: int, live: Mapping[int, FrozenTrial]) -> tuple[Proposal, Combination] | None:
         """A setting that was not tried: the default of every sampler first, then what Optuna proposes."""
-        from optuna.trial import TrialState
+        from optuna import create_study
 
-        for family in self._in_turn(n_done):
+        known = {live[each].user_attrs["label"] for each in range(place)}
+        study = create_study(direction="maximize")
+        study.add_trials([live[each] for each in range(seen_from(place))] if self._depends(place) else [])
+        for family in self._in_turn(place):
             for attempt in range(ATTEMPTS):
-                asked = self._asked(family, n_done, attempt)
+                asked = self._asked(study, family, place, attempt)
                 tried = family.suggested(partial(_suggested, asked, family), self.split)
                 if tried.label not in known:
-                    for key, value in {
+                    facts = {
                         "label": tried.label,
                         "family": family.name,
                         "settings": dict(tried.sampler.settings),
                         "sampler": tried.sampler.text(self.split),
                         "loss_settings": dict(tried.loss.settings),
                         "loss": tried.loss.text(),
-                    }.items():
-                        asked.set_user_attr(key, value)
-                    return asked, tried
-                self.study.tell(asked, state=TrialState.FAIL)  # it would give the same result
+                    }
+                    return Proposal(place, asked.params, asked.distributions, facts), tried
         return None
 
-    def _in_turn(self, n_done: int) -> list[Family]:
+    def _in_turn(self, place: int) -> list[Family]:
         """The sampler whose turn it is, and the next ones if it has nothing new: each sampler once, then each as often
         as it has settings to search.
         """
-        if n_done < len(self.families):
-            return [self.families[n_done]]
+        if place < len(self.families):
+            return [self.families[place]]
         turns = [each for each in self.families for _ in each.ranges]
-        first = (n_done - len(self.families)) % max(1, len(turns))
+        first = (place - len(self.families)) % max(1, len(turns))
         return list({each.name: each for each in (*turns[first:], *turns[:first])}.values())
 
-    def _asked(self, family: Family, n_done: int, attempt: int) -> optuna.Trial:
+    def _asked(self, study: optuna.Study, family: Family, place: int, attempt: int) -> optuna.Trial:
         from optuna.samplers import RandomSampler, TPESampler
-        from optuna.trial import TrialState
 
-        seed = int(stream(self.seed, "search", n_done, attempt).integers(2**31))
+        seed = int(stream(self.seed, "search", place, attempt).integers(2**31))
         modelled = attempt < ATTEMPTS // 4  # the best settings may all be tried: then any other
-        self.study.sampler = TPESampler(seed=seed, n_startup_trials=RANDOM) if modelled else RandomSampler(seed)
-        waiting = self.study.get_trials(deepcopy=False, states=(TrialState.WAITING,))
-        if n_done < len(self.families) and attempt == 0 and not waiting:
-            self.study.enqueue_trial({_parameter(family, key): value for key, value in family.usual.items()})
-        return self.study.ask()
+        study.sampler = TPESampler(seed=seed, n_startup_trials=RANDOM) if modelled else RandomSampler(seed)
+        if place < len(self.families) and attempt == 0:
+            study.enqueue_trial({_parameter(family, key): value for key, value in family.usual.items()})
+        return study.ask()
 
-    def _try(self, asked: optuna.Trial, tried: Combination, bar: Update) -> None:
-        from optuna.trial import TrialState
-
-        started = time.perf_counter()
-        state = TrialState.COMPLETE
+    def _tried(
+        self, proposal: Proposal, tried: Combination, live: Mapping[int, FrozenTrial], bar: Update, say: Say
+    ) -> bool | None:
+        """Whether this process made the trial, which another may have begun or taken over; None where time is up."""
+        claimed = self.store.claimed(proposal)
+        if claimed is None:
+            return False
         try:
-            self._train(asked, tried, bar)
+            with self.store.alive(claimed):
+                outcome = self.store.kept(claimed) or self._outcome(claimed, tried, live, bar, say)
+                self.store.end(claimed, outcome)
+        except LostError:
+            return False
+        except _TimeUpError:
+            self.store.give_up(claimed)
+            return None
+        except BaseException:
+            self.store.give_up(claimed)  # a trial that did not end does not count and is run again
+            raise
+        return True
+
+    def _outcome(
+        self, claimed: FrozenTrial, tried: Combination, live: Mapping[int, FrozenTrial], bar: Update, say: Say
+    ) -> TrialOutcome:
+        started = time.perf_counter()
+        curve: dict[int, float] = {}
+        state, failed = "COMPLETE", ""
+        try:
+            self._train(claimed, tried, curve, live, bar, say)
         except _ConvergedError:
             pass  # as complete as a run that stops early
         except _PrunedError:
-            state = TrialState.PRUNED
+            state = "PRUNED"
+        except (LostError, StorageError):
+            raise
         except BayesnegError as error:  # diverged, say: a result for the setting, not the end of the search
-            asked.set_user_attr("failed", str(error))
-            state = TrialState.PRUNED
-        asked.set_user_attr("seconds", time.perf_counter() - started)
-        best = max(self._curve(asked).values()) if state == TrialState.COMPLETE else None
-        self.study.tell(asked, best, state=state)
+            state, failed = "PRUNED", str(error)
+        return TrialOutcome(curve, state, time.perf_counter() - started, failed)
 
-    def _show(self, bar: Update) -> None:
-        done = self.trials()
+    def _show(self, done: Sequence[Trial], bar: Update) -> None:
         leader = max(best_of(done).values(), key=lambda trial: trial.value or 0.0, default=None)
         self.shown = len(done), "" if leader is None else f"best {leader.value:.4f} {leader.label}"
         bar(BAR, *self.shown)
 
-    def _train(self, asked: optuna.Trial, tried: Combination, bar: Update) -> None:
-        values: list[float] = []
-        done = self.trials()
+    def _train(
+        self,
+        claimed: FrozenTrial,
+        tried: Combination,
+        curve: dict[int, float],
+        live: Mapping[int, FrozenTrial],
+        bar: Update,
+        say: Say,
+    ) -> None:
+        done, started = _ended(live), time.perf_counter()
+        place, family = claimed.user_attrs["place"], claimed.user_attrs["family"]
+        earlier = [live[each] for each in range(seen_from(place))] if self._depends(place) else []
+        complete = [each.intermediate_values for each in earlier if each.state.name == "COMPLETE"]
 
         def after_epoch(line: dict[str, Any]) -> None:
             n_done, best = self.shown
-            bar(BAR, n_done, f"{best}  now {tried.label}, epoch {line['epoch']}".strip())
+            epoch = line["epoch"]
+            bar(BAR, n_done, f"{best}  now {tried.label}, epoch {epoch}".strip())
+            say(self.pace.while_running(done, family, (time.perf_counter() - started) / epoch, self.epochs))
             value = next((value for key, value in line.items() if key.startswith("ndcg@")), None)
-            if value is None:
-                return
-            asked.report(value, line["epoch"])
-            values.append(value)
-            if self.patience is not None and len(values) - 1 - values.index(max(values)) >= self.patience:
-                raise _ConvergedError
-            if line["epoch"] < self.epochs and asked.should_prune():
-                raise _PrunedError
+            if value is not None:
+                curve[epoch] = value
+                self.store.report(claimed, epoch, value)
+                values = [*curve.values()]
+                if self.patience is not None and len(values) - 1 - values.index(max(values)) >= self.patience:
+                    raise _ConvergedError
+                if epoch < self.epochs and self._is_below(curve, epoch, complete):
+                    raise _PrunedError
             if self.pace.is_over(done):
                 raise _TimeUpError
 
@@ -208,6 +254,15 @@ class Search:
             progress=after_epoch,
         )
 
+    def _is_below(self, curve: Mapping[int, float], epoch: int, complete: Sequence[Mapping[int, float]]) -> bool:
+        """Whether the best score so far lies below the median of earlier complete trials at this epoch; never in the
+        first third.
+        """
+        if len(complete) < self._unpruned or epoch < math.ceil(self.epochs / 3):
+            return False
+        scores = [each[epoch] for each in complete if epoch in each]
+        return bool(scores) and max(curve.values()) < median(scores)
+
     def _built(self, tried: Combination) -> NegativeSampler:
         sampler = tried.sampler.build(self.split)
         if isinstance(sampler, PosteriorSampler) and isinstance(sampler.prior, Learned):
@@ -215,8 +270,10 @@ class Search:
             return replace(sampler, **shared)  # type: ignore[type-var]
         return sampler
 
-    def _curve(self, asked: optuna.Trial) -> dict[int, float]:
-        return self.study.get_trials(deepcopy=False)[asked.number].intermediate_values
+
+def seen_from(place: int) -> int:
+    """How many of the first trials a trial depends on: up to so many processes work on later ones at a time."""
+    return max(0, place + 1 - max(BEHIND, place // 4))
 
 
 def best_of(trials: Sequence[Trial]) -> dict[str, Trial]:
@@ -227,85 +284,6 @@ def best_of(trials: Sequence[Trial]) -> dict[str, Trial]:
         if trial.state != "failed" and (known is None or (trial.value or 0.0) > (known.value or 0.0)):
             found[trial.family] = trial
     return found
-
-
-@contextmanager
-def opened(folder: Path | None, plan: Mapping[str, Any], *, resume: bool) -> Iterator[optuna.Study]:
-    """A study in ``folder``, or in memory; an existing study is resumed if it has the same plan."""
-    import optuna
-
-    said = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)  # the progress bar shows them
-    try:
-        yield _study(folder, plan, resume)
-    finally:
-        optuna.logging.set_verbosity(said)
-
-
-def _study(folder: Path | None, plan: Mapping[str, Any], resume: bool) -> optuna.Study:
-    from optuna import create_study
-    from optuna.pruners import MedianPruner
-    from optuna.storages import InMemoryStorage
-
-    journal = None if folder is None else folder / JOURNAL
-    if journal is not None and journal.exists() and not resume:
-        raise InputError(f"{folder} already holds a search; choose another --out, or add --resume to resume it")
-    if journal is not None:
-        _check_place(journal)
-        journal.parent.mkdir(parents=True, exist_ok=True)
-        _mend(journal)
-    study = create_study(
-        study_name="tune",
-        storage=InMemoryStorage() if journal is None else _kept_in(journal),
-        direction="maximize",
-        pruner=MedianPruner(
-            n_startup_trials=max(UNPRUNED, len(plan["samplers"])), n_warmup_steps=math.ceil(plan["epochs"] / 3)
-        ),
-        load_if_exists=True,
-    )
-    known = study.user_attrs
-    for key, value in plan.items():
-        begun = known.get(key, value)  # missing where the process was killed before it was recorded
-        if begun != value:
-            raise InputError(
-                f"{folder} holds a search with another {key} ({begun}, now {value}); resume it as it was begun, or "
-                "choose another --out"
-            )
-    for key in plan:  # only now: a refused search stays unchanged
-        if key not in known:
-            study.set_user_attr(key, plan[key])
-    return study
-
-
-def _kept_in(journal: Path) -> optuna.storages.JournalStorage:
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
-
-    class Lock(JournalFileOpenLock):
-        """Keeps a Ctrl-C during the release: Optuna would raise an error about its missing lock file instead."""
-
-        def release(self) -> None:
-            try:
-                super().release()
-            except FileNotFoundError as error:
-                raise error.__context__ or error from None
-
-    path = str(journal.resolve())
-    return JournalStorage(JournalFileBackend(path, lock_obj=Lock(path)))
-
-
-def _check_place(journal: Path) -> None:
-    folder = journal.parent
-    if folder.exists() and not journal.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} exists and is not an empty folder; choose another --out")
-
-
-def _mend(journal: Path) -> None:
-    """Removes the lock and the incomplete last line that a killed process may leave."""
-    journal.with_name(f"{journal.name}.lock").unlink(missing_ok=True)
-    content = journal.read_bytes() if journal.exists() else b""
-    if content and not content.endswith(b"\n"):
-        journal.write_bytes(content[: content.rfind(b"\n") + 1])
 
 
 def _parameter(family: Family, key: str) -> str:
@@ -322,7 +300,12 @@ def _suggested(asked: optuna.Trial, family: Family, key: str) -> Any:
     return asked.suggest_float(name, *values, log=True)
 
 
-def _trial(number: int, frozen: optuna.trial.FrozenTrial) -> Trial:
+def _ended(live: Mapping[int, FrozenTrial]) -> list[Trial]:
+    """The trials that ended, in the order of their places."""
+    return [_trial(place + 1, each) for place, each in live.items() if each.state.name != "RUNNING"]
+
+
+def _trial(number: int, frozen: FrozenTrial) -> Trial:
     own = frozen.user_attrs
     state: State = "failed" if "failed" in own else "complete" if frozen.state.name == "COMPLETE" else "pruned"
     return Trial(

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from importlib import metadata
 from pathlib import Path
-from typing import Any
 
-from bayesneg.checks import number, whole
 from bayesneg.config.recommended import EPOCHS, PATIENCE
 from bayesneg.config.registry import MODELS, name_of
 from bayesneg.config.settings import changed
@@ -19,24 +15,20 @@ from bayesneg.config.specs import SamplerSpec
 from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError
 from bayesneg.experiments.compare import run_contenders
-from bayesneg.experiments.contenders import Baselines, Contender, Losses, check_order
-from bayesneg.experiments.datasets import blind
+from bayesneg.experiments.contenders import Baselines, Contender, Losses
 from bayesneg.experiments.runner import runs_at_once
 from bayesneg.interfaces import BPR_LOSS, Model, NegativeSampler
-from bayesneg.models.mf import MF
-from bayesneg.models.mf_several import check_one_by_one
 from bayesneg.models.torch.settings import TorchSettings
-from bayesneg.models.validate import check_several
 from bayesneg.progress import bars, tell
 from bayesneg.runs.folder import write_json
-from bayesneg.runs.record import describe
 from bayesneg.runs.tuning_result import Trial, TuningResult
 from bayesneg.tuning.advice import advise
-from bayesneg.tuning.given import combinations, tuned_baselines
+from bayesneg.tuning.given import Asked, check, read, tuned_baselines
 from bayesneg.tuning.pace import Pace
 from bayesneg.tuning.portfolio import Portfolio
-from bayesneg.tuning.search import BAR, Search, best_of, opened, require_optuna
-from bayesneg.tuning.space import Combination, Family, Searched, family
+from bayesneg.tuning.search import BAR, Search, best_of
+from bayesneg.tuning.space import Combination, Family, Searched
+from bayesneg.tuning.studies import STUDY, Shared, opened, require_optuna
 
 FINAL, RESULT = "final", "tuning.json"  # in the out folder
 Tunable = str | NegativeSampler | SamplerSpec
@@ -59,6 +51,8 @@ def tune(
     out: str | Path | None = None,
     resume: bool = False,
     minutes: float | None = None,
+    storage: str | Path | None = None,
+    study: str = STUDY,
     progress: bool = True,
 ) -> TuningResult:
     """Search the settings of samplers and losses on validation data, and recommend one with its evidence.
@@ -97,53 +91,39 @@ def tune(
         resume: Whether to resume the search in ``out``; it ends as if it had not been interrupted.
         minutes: Time for everything, by default without limit. The search ends early enough for the final comparison,
             which is then made of what is finished; a trial that is under way does not count.
+        storage: Where a study is that several processes, on any machine, work on: ``"postgresql://user@host/database"``
+            (the extra ``postgres``) or a file on a disk that they share. Each process calls ``tune`` in the same way,
+            and each finds the same trials and the same recommendation as one alone; ``trials`` is the number of all
+            together, the highest that any asks for. By default the study is this process's.
+        study: Name of the study in ``storage``.
         progress: Whether to show a progress bar on stderr, and to say after the first trials how long the rest takes.
 
     Returns:
         The recommendation with its evidence, every trial and the runs of the final comparison.
 
     Raises:
-        InputError: An argument is wrong, or ``out`` holds another search.
+        InputError: An argument is wrong, or ``out`` or the study holds another search.
+        StorageError: The database of ``storage`` cannot be reached.
     """
     require_optuna()
-    check_order("tune", model)
-    if not isinstance(split, Split):
-        raise InputError(f"split must be a split, got {type(split).__name__}; bn.split(data, validation=0.1) makes one")
-    counts = {"trials": trials, "seeds": seeds, "epochs": epochs, "evaluate_every": evaluate_every}
-    for name, count in (*counts.items(), ("jobs", jobs), ("patience", patience)):
-        whole(name, 1 if count is None else count)
-    whole("seed", seed, least=0)
-    if minutes is not None:
-        number("minutes", minutes, above=0.0)
+    shared = None if storage is None else Shared(storage, study)
+    check(split, model, {"trials": trials, "seeds": seeds, "epochs": epochs, "jobs": jobs}, minutes)
     if resume and out is None:
         raise InputError("resume needs out, the folder of the search")
-    trials, seeds, epochs, evaluate_every, seed = map(int, (*counts.values(), seed))  # NumPy integers are not JSON
+    if shared is not None:
+        shared.check()
     began = time.monotonic()
-    hidden = blind(split)
-    if model is None and samplers is None and loss is None:
-        samplers = Portfolio()
-    if patience is None and isinstance(samplers, Portfolio):
-        patience = PATIENCE
-    searched, left_out = combinations(model, samplers, loss, split)
-    for said in left_out:
-        warnings.warn(said, stacklevel=2)
-    plain = searched[0].given
-    for combination in (each.given for each in searched):
-        if isinstance(combination.model, MF):
-            check_one_by_one(combination.sampler.build(hidden))
-    families = {each.given.label: family(each, hidden) for each in searched}
-    for each in families.values():
-        check_several(each.given.model, each.with_most_negatives().sampler.build(hidden), each.given.loss.build())
-    _check_trials(trials, families)
-    rivals = tuned_baselines(baselines, hidden, seed)  # before the search: an error in them should not come after it
+    asked = read(model, split, samplers, loss, trials, epochs, evaluate_every, patience, seed)
+    rivals = tuned_baselines(baselines, asked.hidden, seed)  # before the search: an error should not come after it
     folder = None if out is None else Path(out)
-    plan = _plan(hidden, families, epochs=epochs, evaluate_every=evaluate_every, patience=patience, seed=seed)
-    pace = Pace([*families], seeds, at_once=_side_by_side(searched, jobs), minutes=minutes, began=began)
-    with opened(folder, plan, resume=resume) as study, bars(progress, {BAR: trials}, unit="trials") as bar:
-        search = Search([*families.values()], hidden, epochs, evaluate_every, patience, seed, study, pace)
-        done = search.run(trials, bar, tell if progress else lambda line: None)
+    families, plain = asked.families, asked.searched[0].given
+    epochs, evaluate_every, patience = asked.epochs, asked.evaluate_every, asked.patience
+    pace = Pace([*families], seeds, at_once=_side_by_side(asked.searched, jobs), minutes=minutes, began=began)
+    trials, seeds = int(trials), int(seeds)
+    done = _searched(asked, trials, pace, folder, resume, shared, progress)
+    notes = [*asked.left_out]
     if len(done) < trials and pace.is_over(done):
-        left_out = [*left_out, _ended_early(done, trials, families, pace)]
+        notes.append(_ended_early(done, trials, families, pace))
     best = best_of(done)
     if not best:
         raise BayesnegError(f"every trial failed; the first: {done[0].label}: {done[0].why}")
@@ -168,7 +148,7 @@ def tune(
     )
     described = {label: each.described for label, each in finalists.items()}
     advice = advise(records, {plain.label, *rivals}, described)
-    advice = replace(advice, notes=[*advice.notes, *left_out])
+    advice = replace(advice, notes=[*advice.notes, *notes])
     advised = finalists.get(advice.label)
     used = rivals[advice.label] if advised is None else advised.model
     found = TuningResult(
@@ -180,11 +160,72 @@ def tune(
         sampler=None if advised is None else advised.sampler.build(split),
         loss=None if advised is None else advised.loss.build(),
         options=_train_options(used, advised, split, epochs, evaluate_every, patience),
-        plan=plan,
+        plan=asked.plan,
     )
     if folder is not None:
         write_json(folder / RESULT, found.to_dict())
     return found
+
+
+def run_trials(
+    model: str | Model | None,
+    split: Split,
+    samplers: Tunable | Mapping[str, Tunable] | Iterable[Tunable] | Portfolio | None = None,
+    *,
+    storage: str | Path,
+    study: str = STUDY,
+    loss: Losses | None = None,
+    trials: int = 30,
+    epochs: int = 100,
+    evaluate_every: int = 1,
+    patience: int | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+    resume: bool = False,
+    minutes: float | None = None,
+    progress: bool = True,
+) -> list[Trial]:
+    """Work on the trials of a shared study, without the final comparison: another process makes it with :func:`tune`.
+
+    Args:
+        model: As in :func:`tune`, and so are the other arguments.
+        split: The data.
+        samplers: Samplers to tune.
+        storage: Where the study is.
+        study: Its name.
+        loss: Losses to tune.
+        trials: Number of trials of all processes together.
+        epochs: Number of epochs of each trial.
+        evaluate_every: Number of epochs between two evaluations.
+        patience: Number of evaluations without a better one after which a trial ends.
+        seed: Seed of the search.
+        out: Folder that keeps the trials of this process.
+        resume: Whether ``out`` may hold some.
+        minutes: Time for this process.
+        progress: Whether to show a progress bar.
+
+    Returns:
+        The trials that ended, of all processes.
+    """
+    require_optuna()
+    shared = Shared(storage, study)
+    check(split, model, {"trials": trials, "epochs": epochs}, minutes)
+    began = time.monotonic()
+    asked = read(model, split, samplers, loss, trials, epochs, evaluate_every, patience, seed)
+    pace = Pace([*asked.families], 0, minutes=minutes, began=began)
+    return _searched(asked, trials, pace, None if out is None else Path(out), resume, shared, progress)
+
+
+def _searched(
+    asked: Asked, trials: int, pace: Pace, folder: Path | None, resume: bool, shared: Shared | None, progress: bool
+) -> list[Trial]:
+    families, hidden = [*asked.families.values()], asked.hidden
+    with (
+        opened(folder, asked.plan, resume=resume, shared=shared) as store,
+        bars(progress, {BAR: trials}, unit="trials") as bar,
+    ):
+        search = Search(families, hidden, asked.epochs, asked.evaluate_every, asked.patience, asked.seed, store, pace)
+        return search.run(trials, bar, tell if progress else lambda line: None)
 
 
 def _side_by_side(searched: Sequence[Searched], jobs: int | None) -> int:
@@ -206,14 +247,6 @@ def _tried(trial: Trial, families: Mapping[str, Family]) -> Combination:
     return given._replace(
         sampler=given.sampler.with_settings(trial.settings), loss=given.loss.with_settings(trial.loss_settings)
     )
-
-
-def _check_trials(trials: int, families: Collection[str]) -> None:
-    if trials < len(families):
-        raise InputError(
-            f"trials must be at least {len(families)}, one for the defaults of each sampler (plain RNS is always one "
-            f"of them), got {trials}"
-        )
 
 
 def _train_options(
@@ -242,21 +275,3 @@ def _train_options(
         all_of_them = math.ceil(epochs / evaluate_every)  # a search without patience had all its epochs
         options += ["--patience", str(max(PATIENCE, all_of_them) if patience is None else patience)]
     return options
-
-
-def _plan(hidden: Split, families: Mapping[str, Family], **numbers: int | None) -> dict[str, Any]:
-    """Everything that determines the trials, in plain values: a search is resumed with the same plan only."""
-    models = {name: describe(each.given.model) for name, each in families.items()}
-    one = next(iter(models.values()))
-    return {
-        **numbers,
-        "data": hidden.fingerprint,
-        "model": one if all(each == one for each in models.values()) else models,
-        "loss": list(dict.fromkeys(each.given.loss.label for each in families.values())),
-        "samplers": {
-            name: {key: repr(values) for key, values in each.ranges.items()} for name, each in families.items()
-        },
-        "left_out": {name: dict(each.left_out) for name, each in families.items() if each.left_out},
-        **{f"content of {name}": each.content for name, each in families.items()},
-        "optuna": metadata.version("optuna"),
-    }
