@@ -53,6 +53,7 @@ def run(split):
             lambda data, split, run: bn.compare(split),
             r"got a split alone; give a model: bn\.compare\(bn\.MF\(\), split",
         ),
+        (lambda data, split, run: bn.tune(split), r"got a split alone; bn\.tune\(None, split\) searches"),
         (lambda data, split, run: bn.audit(split), r"got a split alone; give a model: bn\.audit\(bn\.MF\(\), split"),
         (
             lambda data, split, run: bn.TorchMF(init="als"),

@@ -22,6 +22,7 @@ from bayesneg.models.torch.settings import TorchSettings
 from bayesneg.progress import bars, tell
 from bayesneg.runs.folder import write_json
 from bayesneg.runs.tuning_result import Trial, TuningResult
+from bayesneg.training.arguments import model_first
 from bayesneg.tuning.advice import advise
 from bayesneg.tuning.given import Asked, check, read, tuned_baselines
 from bayesneg.tuning.pace import Pace
@@ -34,6 +35,7 @@ FINAL, RESULT = "final", "tuning.json"  # in the out folder
 Tunable = str | NegativeSampler | SamplerSpec
 
 
+@model_first("bn.tune(None, split) searches the winners of the study")
 def tune(
     model: str | Model | None,
     split: Split,
