@@ -198,3 +198,10 @@ def test_what_a_sampler_of_one_s_own_prints_stays_out_of_the_json(bayesneg, rati
     done = bayesneg("train", ratings, "--sampler", "chatty.py:Chatty", "--epochs", 1, "--json")
     assert done.code == 0
     assert json.loads(done.out)["label"] == "Chatty"
+
+
+def test_what_the_library_warns_of_is_one_note(bayesneg, place):
+    Path("one.csv").write_text("user,item\n" + "".join(f"u{n},i{n % 7}\n" for n in range(60)))
+    done = compare(bayesneg, "one.csv", "--samplers", "rns,dns", "-q")
+    assert done.err.count("note: no validation user") == 1
+    assert "Warning" not in done.err

@@ -244,6 +244,7 @@ def test_final_trains_on_all_data(bayesneg, tmp_path):
     assert "**Measured before the final fit.**" in card
     assert f"| NDCG@20 | {before:.4f} |" in card
     assert "nothing was measured" not in card
+    assert "## Sampled negatives\n\nIn the last epoch of the fit before the final one, " in card
     assert "model-index" not in card  # the metrics are not of this model
     again = bayesneg("train", out, "--select", "last", "--epochs", 1, "--out", tmp_path / "again")
     assert "nothing is held out, so nothing was measured" in again.out

@@ -112,6 +112,7 @@ def test_a_final_model_keeps_what_was_measured_before(split, tmp_path):
         assert before["reported_epoch"] == run.record.reported_epoch
         line = run.record.epochs[run.record.reported_epoch - 1]
         assert before["validation"] == {"ndcg@20": line["validation_ndcg@20"]}
+        assert before["last_epoch"]["tnr"] == run.record.epochs[-1]["tnr"]
         assert f"{run.record.final['ndcg@20']:.4f}" in record._repr_html_()
     assert run.record.before_final == {}
     for data, measured, sentence in (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -108,3 +110,29 @@ def test_without_a_model_the_recommended_settings_are_trained():
     np.testing.assert_array_equal(run.scorer.users, by_hand.scorer.users)
     few = bn.fit(None, bn.split(bn.synthetic(120, 90, seed=0), test=0.2, seed=0), bn.RNS(), epochs=2, progress=False)
     assert (few.record.label, len(few.record.epochs), few.record.select) == ("RNS", 2, "last")
+
+
+def test_without_a_validation_part_a_tenth_is_held_out_to_stop_on(tmp_path):
+    data = bn.synthetic(120, 90, seed=0)
+    bare, validated = (bn.split(data, test=0.2, seed=3, **more) for more in ({}, {"validation": 0.1}))
+    with pytest.warns(UserWarning, match="no validation part to stop on, a tenth of the training part is held out"):
+        run = bn.fit(None, bare, progress=False)
+    assert len(run.record.epochs) == run.record.reported_epoch + 10 < 200
+    assert run.split.validation is not None
+    assert len(run.split.train) == len(validated.train)
+    with pytest.warns(UserWarning, match="a tenth"):
+        read = bn.fit(
+            None,
+            replace(bare, origin={"data": "d", "split_by": "interaction", "split_seed": 3}),
+            epochs=None,
+            progress=False,
+        )
+    np.testing.assert_array_equal(read.split.train.indices, validated.train.indices)
+    assert read.split.origin == {"data": "d", "split_by": "interaction", "split_seed": 3, "validation": 0.1}
+
+
+def test_a_final_fit_and_given_epochs_hold_nothing_out():
+    whole = SPLIT.whole()
+    assert len(bn.fit(None, whole, epochs=2, progress=False).split.train) == len(whole.train)
+    bare = bn.split(bn.synthetic(60, 50, seed=0), test=0.2, seed=0)
+    assert bn.fit(None, bare, epochs=1, progress=False).split is bare

@@ -53,6 +53,17 @@ def run(split):
             lambda data, split, run: bn.compare(split),
             r"got a split alone; give a model: bn\.compare\(bn\.MF\(\), split",
         ),
+        (
+            lambda data, split, run: bn.fit(data),
+            r"the split that bn\.split\(data\) makes, and got no split; bn\.fit\(None",
+        ),
+        (lambda data, split, run: bn.fit(), r"and got no split; "),
+        (
+            lambda data, split, run: bn.evaluate(
+                (np.full((split.train.n_users, 2), np.nan), np.ones((split.train.n_items, 2))), split
+            ),
+            r"must be finite numbers, row 0 of U is not",
+        ),
         (lambda data, split, run: bn.tune(split), r"got a split alone; bn\.tune\(None, split\) searches"),
         (lambda data, split, run: bn.audit(split), r"got a split alone; give a model: bn\.audit\(bn\.MF\(\), split"),
         (

@@ -28,10 +28,17 @@ def say(text: str) -> None:
 
 @contextmanager
 def warnings_as_notes() -> Iterator[None]:
-    """What the library warns of is a note for the person, without the line of the source."""
+    """What the library warns of is a note for the person, once and without the line of the source."""
+    said = set()
+
+    def note(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in said:
+            said.add(str(message))
+            say(f"note: {message}")
+
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: say(f"note: {message}")
+        warnings.showwarning = note
         yield
 
 

@@ -48,4 +48,10 @@ def _inner_products(users: Any, items: Any) -> InnerProducts:
     shapes = " and ".join(str(each.shape) for each in vectors)
     if any(each.ndim != 2 for each in vectors) or vectors[0].shape[1] != vectors[1].shape[1]:
         raise InputError(f"scorer: the vectors (U, V) must have shapes (n_users, d) and (n_items, d), got {shapes}")
+    for name, each in zip(("U", "V"), vectors, strict=True):
+        if not (finite := np.isfinite(each).all(axis=1)).all():
+            raise InputError(
+                f"scorer: the vectors (U, V) must be finite numbers, row {int(np.argmin(finite))} of {name} is not; a "
+                "model whose training diverged needs a lower learning rate"
+            )
     return InnerProducts(*vectors)

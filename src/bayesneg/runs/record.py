@@ -45,8 +45,8 @@ class RunRecord:
         uses_test_labels: Whether the sampler looks at test labels on purpose, as an oracle does.
         per_user: Metric → values (n_users,) of the reported epoch; None where they were not kept.
         before_final: Of a final model, trained on all data: what was measured before, without the held-out part
-            (``reported_epoch``, ``select``, test metrics ``final`` with ``intervals``, and ``validation``); empty for
-            any other run.
+            (``reported_epoch``, ``select``, test metrics ``final`` with ``intervals``, ``validation``, and the line of
+            the ``last_epoch``); empty for any other run.
         run_file: What ``run.toml`` holds, which ``bayesneg train`` makes the run of again; empty where unknown.
 
     >>> run = RunRecord(label="RNS", seed=0, dataset="toy", epochs=[{"epoch": 1, "tnr": 0.9}])

@@ -45,6 +45,7 @@ def metrics_of(run: Run | None) -> dict[str, Any]:
         "final": dict(record.final),
         "intervals": dict(record.intervals),
         "validation": {key.removeprefix(prefix): value for key, value in line.items() if key.startswith(prefix)},
+        "last_epoch": dict(record.epochs[-1]) if record.epochs else {},
         "n_train": record.data.get("n_train"),
         "fingerprint": record.data.get("fingerprint"),
     }

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Sequence
-from typing import ParamSpec, TypeVar
+from dataclasses import replace
+from typing import Final, ParamSpec, TypeVar
 
 from bayesneg.checks import an_object
-from bayesneg.data.splits import Split
+from bayesneg.data.splits import Split, carve_validation
 from bayesneg.errors import InputError
 from bayesneg.evaluation.ranking import evaluated_users
 from bayesneg.interfaces import Learner, Model, NegativeSampler, Observer, Tracker
@@ -16,25 +17,48 @@ from bayesneg.models.baseline import Baseline
 from bayesneg.models.scorers import EmbeddingScorer
 from bayesneg.runs.run import Run
 
+VALIDATION: Final = 0.1  # share of the training part, as the command line holds it out
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def model_first(way_out: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorate a function of a model and a split: a split alone gets a sentence, which ends with the way out."""
+    """Decorate a function of a model and a split: where the split is missing, an error ends with the way out."""
 
     def decorated(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
         def checked(*args: P.args, **keywords: P.kwargs) -> R:
-            if len(args) == 1 and isinstance(args[0], Split) and "split" not in keywords:
+            if len(args) < 2 and "split" not in keywords:
+                got = "a split" if isinstance(args[0] if args else None, Split) else "no split"
                 raise InputError(
-                    f"{function.__name__} takes the model first, then the split, and got a split alone; {way_out}"
+                    f"{function.__name__} takes the model first, then the split that bn.split(data) makes, and got "
+                    f"{got}{' alone' if got == 'a split' else ''}; {way_out}"
                 )
             return function(*args, **keywords)
 
         return checked
 
     return decorated
+
+
+def stopping_early(split: Split) -> Split:
+    """The split with a validation part to stop on: where there is none, a tenth of the training part, with a warning.
+
+    A split of a final model, with nothing held out, stays as it is.
+    """
+    if split.validation is not None or not len(split.test):
+        return split
+    rule = dict(split.origin or {})
+    how = {"by": rule.get("split_by", "interaction"), "seed": rule.get("split_seed", 0)}
+    try:
+        found = carve_validation(split, VALIDATION, **how)
+    except InputError:
+        said = "and is too small for one: all epochs are trained; give epochs=… to choose how many"
+    else:
+        said = "a tenth of the training part is held out; epochs=… with select='last' trains on all of it"
+        split = replace(found, origin={**rule, "validation": VALIDATION} if rule else None)
+    warnings.warn(f"the split has no validation part to stop on, {said}", stacklevel=4)
+    return split
 
 
 def sorted_observers(given: object) -> tuple[list[Observer], list[Tracker]]:

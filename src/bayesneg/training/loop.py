@@ -32,6 +32,7 @@ from bayesneg.training.arguments import (
     check_given,
     check_measured,
     sorted_observers,
+    stopping_early,
     tells_epochs_apart,
     warn_of_cold_validation,
 )
@@ -63,7 +64,8 @@ def fit(
 
     Args:
         model: Settings such as ``MF(dim=32)``. A baseline such as ``EASE()`` takes no sampler and has one epoch. None
-            trains what ``bayesneg train`` does, ``MF.recommended()`` with ``BNS.recommended()`` and early stopping.
+            trains what ``bayesneg train`` does, ``MF.recommended()`` with ``BNS.recommended()`` and early stopping, on
+            a tenth of the training part where the split has no validation part.
         split: The training, test and, if there is one, validation part, over the same users and items.
         sampler: A built-in sampler, or a custom :class:`~bayesneg.interfaces.NegativeSampler`.
         loss: Loss of a positive and its negatives, such as ``bn.losses.Softmax(temperature=0.1)``, or text as on the
@@ -105,6 +107,8 @@ def fit(
     ('BNS', 2, ['auc', 'coverage@10'])
     """
     if model is None and isinstance(split, Split):
+        if epochs is None and select != "last":
+            split = stopping_early(split)
         model, spec = recommended()
         label, sampler = (label or spec.label, spec.build(split)) if sampler is None else (label, sampler)
         evaluate_users = EVALUATED_USERS if evaluate_users is None else evaluate_users

@@ -173,9 +173,10 @@ def _count(value: Any) -> str:
 def _quality(record: RunRecord) -> str:
     if record.is_baseline or not record.epochs:
         return "" if not record.is_baseline else "The model samples no negatives."
-    line = record.epochs[-1]
+    before = record.before_final.get("last_epoch")  # of a final model: its own negatives have no labels
+    line, of = (before, " of the fit before the final one") if before else (record.epochs[-1], "")
     rows = [(what, _number(line[key])) for key, what in QUALITY.items() if is_number(line.get(key))]
-    return f"In the last epoch, {line['epoch']}.\n\n" + _table(("measure", "value"), rows) if rows else ""
+    return f"In the last epoch{of}, {line['epoch']}.\n\n" + _table(("measure", "value"), rows) if rows else ""
 
 
 def _settings(record: RunRecord) -> str:
