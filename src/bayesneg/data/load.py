@@ -11,7 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from bayesneg.data.catalogue import BUILT_IN, found
-from bayesneg.data.interactions import Interactions, numbered
+from bayesneg.data.interactions import Interactions
+from bayesneg.data.numbering import numbered
 from bayesneg.data.readers.adjacency import is_adjacency_folder, read_adjacency_folder
 from bayesneg.data.readers.columns import Column
 from bayesneg.data.readers.frames import read_matrix

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from bayesneg.data.interactions import Interactions, numbered
+from bayesneg.data.interactions import Interactions
+from bayesneg.data.numbering import numbered
 from bayesneg.errors import DataError
 
 USER = "user"  # the identifier column of a table of users
