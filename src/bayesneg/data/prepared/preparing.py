@@ -177,7 +177,10 @@ class _Preparation:
         else:
             write_json(path, self.plan)
         path = self.work / "journal.json"
-        return Journal(**read_json(path)) if path.is_file() else Journal()
+        if not path.is_file():
+            return Journal()
+        before = read_json(path)
+        return Journal(before["chunks"], (before["merged"][0], before["merged"][1]))
 
     def _record(self, journal: Journal) -> None:
         write_json(self.work / "journal.json", asdict(journal))
