@@ -233,7 +233,12 @@ def _shuffled_within_users(data: Interactions, rng: np.random.Generator) -> np.n
 
 def _newest_last_within_users(data: Interactions) -> np.ndarray:
     assert data.times is not None  # by check_rule
-    return np.lexsort((data.times, data.users))  # stable, and rows ascend by item: ties go by item number
+    if data.times.dtype not in (np.int64, np.float64):
+        return np.lexsort((data.times, data.users))  # stable, and rows ascend by item: ties go by item number
+    import polars as pl  # the same order on all cores
+
+    rows = pl.DataFrame({"user": data.users, "time": data.times})
+    return rows.select(pl.arg_sort_by("user", "time", maintain_order=True)).to_series().to_numpy()
 
 
 def _newest_last(data: Interactions) -> np.ndarray:

@@ -140,7 +140,9 @@ def scratch_array(path: Path, dtype: str, length: int) -> Iterator[np.ndarray]:
 def only_writer(folder: Path) -> Iterator[None]:
     """At most one process writes here; the lock of a killed one is free."""
     path = folder / ".lock"
-    with naming(path), path.open("a") as file:
+    with naming(path):
+        file = path.open("a")
+    with file:
         if sys.platform != "win32":
             import fcntl
 

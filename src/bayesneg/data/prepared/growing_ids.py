@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 
 from bayesneg.data.numbering import numbered_series
-from bayesneg.data.readers.raw_interactions import alike, stacked
+from bayesneg.data.prepared.integer_table import IntegerTable
+from bayesneg.data.readers.raw_interactions import stacked
 
 
 class GrowingIds:
@@ -18,36 +19,36 @@ class GrowingIds:
     """
 
     def __init__(self, parts: Iterable[pl.Series] = ()) -> None:
-        self.ids: pl.Series | None = None
+        self._integers: IntegerTable | None = IntegerTable()
+        self._known = pl.Series("id", [], dtype=pl.Int64)
         for part in parts:
-            self._append(part)
+            self.number(part)
 
     def __len__(self) -> int:
-        return 0 if self.ids is None else len(self.ids)
+        return len(self._known)
 
     @property
     def series(self) -> pl.Series:
         """The identifiers in the order of their numbers."""
-        return pl.Series("id", [], dtype=pl.Int64) if self.ids is None else self.ids
+        return self._known
 
     def number(self, ids: pl.Series) -> tuple[np.ndarray, pl.Series]:
         """The number of each identifier (n,) int64, and those that are new."""
+        if self._integers is not None and ids.dtype == pl.Int64:
+            numbers, found = self._integers.number(ids.to_numpy())
+            new = pl.Series("id", found)
+        else:
+            self._integers = None
+            numbers, new = self._joined(ids.cast(pl.String))
+        self._known = stacked(self._known, new)
+        return numbers, new
+
+    def _joined(self, ids: pl.Series) -> tuple[np.ndarray, pl.Series]:
+        """The same for text, by a join with all that is known."""
         places, distinct = numbered_series(ids)
-        numbers = self._known(distinct)
+        known = self._known.cast(pl.String).to_frame("id").with_row_index("number")
+        joined = distinct.to_frame("id").join(known, on="id", how="left", maintain_order="left")["number"]
+        numbers = joined.cast(pl.Int64).fill_null(-1).to_numpy().copy()
         is_new = numbers < 0
         numbers[is_new] = len(self) + np.arange(np.count_nonzero(is_new))
-        new = distinct.filter(pl.Series(is_new))
-        self._append(new)
-        return numbers[places], new
-
-    def _known(self, distinct: pl.Series) -> np.ndarray:
-        """The numbers of distinct identifiers, −1 for new ones."""
-        if self.ids is None:
-            return np.full(len(distinct), -1)
-        known, asked = alike(self.ids, distinct)
-        table = known.to_frame("id").with_row_index("number")
-        found = asked.to_frame("id").join(table, on="id", how="left", maintain_order="left")["number"]
-        return found.cast(pl.Int64).fill_null(-1).to_numpy().copy()
-
-    def _append(self, new: pl.Series) -> None:
-        self.ids = new.alias("id") if self.ids is None else stacked(self.ids, new)
+        return numbers[places], distinct.filter(pl.Series(is_new))
