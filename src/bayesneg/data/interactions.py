@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from bayesneg.data.blocks import row_blocks
+from bayesneg.data.blocks import released, row_blocks
 from bayesneg.data.identifiers import number_of
 from bayesneg.data.numbering import collapsed, numbered
 from bayesneg.errors import DataError, InputError
@@ -332,7 +332,7 @@ class Interactions:
         """A short sha256 over rows and identifiers, the same on every machine."""
         digest = hashlib.sha256()
         for array, form in ((self.indptr, "<i8"), (self.indices, "<i4")):
-            for part in row_blocks(len(array)):  # a mapped array is never read as a whole
+            for part in released(row_blocks(len(array)), array):  # a mapped array is never read as a whole
                 digest.update(array[part].astype(form).tobytes())
         for ids in (self.user_ids, self.item_ids):
             for part in row_blocks(len(ids)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,7 @@ import polars as pl
 import pytest
 
 import bayesneg as bn
-from bayesneg.data.blocks import row_blocks, user_blocks
+from bayesneg.data.blocks import released, row_blocks, user_blocks
 
 N = 400
 
@@ -191,3 +193,28 @@ def test_blocks_cover_everything_once():
     assert [start for start, _ in found] == [0, *(stop for _, stop in found[:-1])]
     assert found[-1][1] == 6
     assert all(indptr[stop] - indptr[start] <= 6 or stop == start + 1 for start, stop in found)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the memory of this process")
+def test_a_pass_over_a_mapped_file_holds_a_block_of_it(tmp_path):
+    n, size = 1 << 22, 1 << 18
+    np.save(tmp_path / "array.npy", np.arange(n))
+    array = np.asarray(np.load(tmp_path / "array.npy", mmap_mode="r"))
+
+    def mapped_kib() -> int:
+        return int(re.search(r"RssFile:\s+(\d+)", Path("/proc/self/status").read_text())[1])
+
+    before, sums, most = mapped_kib(), [], 0
+    for part in released(row_blocks(n, size), array):
+        sums.append(int(array[part].sum()))
+        most = max(most, mapped_kib())
+    assert sum(sums) == n * (n - 1) // 2
+    assert most - before < 3 * size * 8 // 1024 + 2048 < n * 8 // 1024 // 2
+
+
+def test_a_private_copy_of_a_file_keeps_its_changes(tmp_path):
+    np.save(tmp_path / "array.npy", np.zeros(4096))
+    array = np.load(tmp_path / "array.npy", mmap_mode="c")
+    array[:] = 1
+    assert sum(array[part].sum() for part in released(row_blocks(4096, 512), array)) == 4096
+    assert array.sum() == 4096

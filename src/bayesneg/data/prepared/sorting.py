@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bayesneg.data.blocks import row_blocks, user_blocks
+from bayesneg.data.blocks import released, row_blocks, user_blocks
 from bayesneg.data.numbering import collapsed
 from bayesneg.data.prepared.files import GrowingArray, mapped, write_array
 
@@ -54,7 +54,7 @@ def merge_runs(
         stamped = files.enter_context(GrowingArray(out / "times.npy", times, length=length)) if times else None
         if n_done == 0:
             indptr.append(np.zeros(1))
-        for first, last in user_blocks(starts[n_done:], size):
+        for first, last in released(user_blocks(starts[n_done:], size), *keys, *stamps):
             users = range(n_done + first, n_done + last)
             parts = [_between(run, users) for run in keys]
             taken = np.concatenate([run[part] for run, part in zip(keys, parts, strict=True)])
@@ -87,7 +87,7 @@ def _counts(runs: list[np.ndarray], n_users: int) -> np.ndarray:
 
 def _users(runs: list[np.ndarray]) -> Iterator[np.ndarray]:
     for run in runs:
-        for part in row_blocks(len(run)):
+        for part in released(row_blocks(len(run)), run):
             yield run[part] >> ITEM_BITS
 
 

@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from bayesneg.data.blocks import row_blocks, user_blocks
+from bayesneg.data.blocks import released, row_blocks, user_blocks
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.prepared.files import GrowingArray, mapped, naming, only_writer, read_json, scratch_array, write_json
 from bayesneg.data.prepared.folder import with_fingerprint
@@ -92,7 +92,7 @@ def _parted(
 ) -> Interactions:
     """Write both parts; the one that is kept."""
     with _mask(data, amount, by, rng, name, rest.with_suffix(".scratch")) as is_held:
-        n_held = sum(int(np.count_nonzero(is_held[part])) for part in row_blocks(len(data)))
+        n_held = sum(int(np.count_nonzero(is_held[part])) for part in released(row_blocks(len(data)), is_held))
         check_sizes(n_held, len(data), name, amount)
         _select(data, is_held, True, held)
         _select(data, is_held, False, rest)
@@ -113,7 +113,7 @@ def _mask(
                 _mark_shuffled(n_held, is_held, rng, scratch.with_suffix(".order"))
         else:
             bare = replace(data, user_columns={})
-            for start, stop in user_blocks(data.indptr):
+            for start, stop in released(user_blocks(data.indptr), data.indices, data.times, is_held):
                 part = bare.user_range(start, stop)
                 held = held_positions(part, amount, by, rng, argument=argument)
                 is_held[held + data.indptr[start]] = True
@@ -123,7 +123,7 @@ def _mask(
 def _mark_shuffled(n_held: int, is_held: np.ndarray, rng: np.random.Generator, scratch: Path) -> None:
     n = len(is_held)
     with scratch_array(scratch, "uint32" if n < 2**32 else "int64", n) as order:
-        for part in row_blocks(n):
+        for part in released(row_blocks(n), order):
             order[part] = np.arange(part.start, part.stop)
         rng.shuffle(order)  # what rng.permutation(n) does, to the same numbers in fewer bytes
         for part in row_blocks(n_held):
@@ -135,20 +135,24 @@ def _mark_newest(data: Interactions, n_held: int, is_held: np.ndarray) -> None:
     assert times is not None
     if n_held == 0:
         return
-    oldest, n_tied = _least_of_highest(lambda: (_ascending(times[part]) for part in row_blocks(len(data))), n_held)
+
+    def each() -> Iterator[np.ndarray]:
+        return (_ascending(times[part]) for part in released(row_blocks(len(data)), times))
+
+    oldest, n_tied = _least_of_highest(each, n_held)
 
     def tied() -> Iterator[np.ndarray]:
         return (pairs[at == oldest] for _, at, pairs in _with_pairs(data))
 
     least, _ = _least_of_highest(tied, n_tied)
-    for rows, at, pairs in _with_pairs(data):
+    for rows, at, pairs in released(_with_pairs(data), is_held):
         is_held[rows] = (at > oldest) | ((at == oldest) & (pairs >= least))
 
 
 def _with_pairs(data: Interactions) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
     """For ranges of users: their rows, the times in order, and item and user as one number."""
     assert data.times is not None
-    for start, stop in user_blocks(data.indptr):
+    for start, stop in released(user_blocks(data.indptr), data.indices, data.times):
         rows = slice(int(data.indptr[start]), int(data.indptr[stop]))
         users = np.repeat(np.arange(start, stop, dtype=np.uint64), np.diff(data.indptr[start : stop + 1]))
         pairs = (data.indices[rows].astype(np.uint64) << np.uint64(32)) | users
@@ -188,7 +192,7 @@ def _select(data: Interactions, mask: np.ndarray, wanted: bool, folder: Path) ->
         GrowingArray(folder / "indices.npy", "<i4") as indices,
     ):
         indptr.append(np.zeros(1))
-        for start, stop in user_blocks(data.indptr):
+        for start, stop in released(user_blocks(data.indptr), data.indices, mask):
             rows = slice(int(data.indptr[start]), int(data.indptr[stop]))
             kept = mask[rows] == wanted
             before = np.concatenate(([0], np.cumsum(kept)))
@@ -196,7 +200,7 @@ def _select(data: Interactions, mask: np.ndarray, wanted: bool, folder: Path) ->
             indices.append(data.indices[rows][kept])
     if data.times is not None:
         with GrowingArray(folder / "times.npy", data.times.dtype.str) as times:
-            for rows in row_blocks(len(data)):
+            for rows in released(row_blocks(len(data)), data.times, mask):
                 times.append(data.times[rows][mask[rows] == wanted])
 
 
