@@ -1,11 +1,11 @@
 """``bayesneg data prepare`` on generated Parquet files: seconds and peak memory of the process, and loading the folder.
 
-    python -m benchmarks.scale.bench_prepare FOLDER [--rows 20000000 --users 1000000 --items 200000] [--split-by …]
+    python -m benchmarks.scale.bench_prepare FOLDER [--rows 20000000 --users 1000000 --items 200000] [--ids text]
 
-FOLDER is scratch space: the sources take 9 bytes a row, the work and its result about 40. The files hold a user, an
+FOLDER is scratch space, about 80 bytes a row with three splits. The files hold a user, an
 item and a time in the order of time, with sparse whole-number ids; activity and popularity are skewed. The goal for 200
 million rows of 5 million users and 1 million items is 6 GB and 10 minutes on two cores, and a time that grows by at
-most 12 from 20 to 200 million. Writes results/scale/bench_prepare-MILLIONS.json.
+most 12 from 20 to 200 million. Writes results/scale/bench_prepare-MILLIONS.json (-text with text ids).
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ print(json.dumps(found))
 """
 
 
-def write_sources(folder: Path, rows: int, users: int, items: int) -> None:
-    """Parts of rows in the order of time; ids are a permutation of sparse integers."""
+def write_sources(folder: Path, rows: int, users: int, items: int, ids: str) -> None:
+    """Parts of rows in the order of time; ids are sparse integers, or text that has these."""
     folder.mkdir(parents=True, exist_ok=True)
     for part, start in enumerate(range(0, rows, PART_ROWS)):
         n, rng = min(PART_ROWS, rows - start), np.random.default_rng(part)
@@ -72,7 +72,10 @@ def write_sources(folder: Path, rows: int, users: int, items: int) -> None:
             "item": item * 104_729 % 1_000_000_007,
             "timestamp": 1_500_000_000 + start // 4 + np.sort(rng.integers(0, PART_ROWS // 4, n)),
         }
-        pl.DataFrame(table).write_parquet(folder / f"part-{part:04}.parquet")
+        frame = pl.DataFrame(table)
+        if ids == "text":
+            frame = frame.with_columns(pl.format("user-{}", "user"), pl.format("B{}", "item"))
+        frame.write_parquet(folder / f"part-{part:04}.parquet")
 
 
 def measured(step: str, folder: Path, how: dict[str, Any]) -> dict[str, Any]:
@@ -90,13 +93,15 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--users", type=int, default=1_000_000)
     parser.add_argument("--items", type=int, default=200_000)
+    parser.add_argument("--ids", choices=["integer", "text"], default="integer")
     parser.add_argument("--split-by", nargs="*", default=["interaction", "last", "time"])
     arguments = parser.parse_args()
-    sources, out = arguments.folder / f"sources-{arguments.rows}", arguments.folder / f"prepared-{arguments.rows}"
+    name = f"{arguments.rows / 1e6:g}" + ("" if arguments.ids == "integer" else "-text")
+    sources, out = arguments.folder / f"sources-{name}", arguments.folder / f"prepared-{name}"
     shutil.rmtree(out, ignore_errors=True)
     if not sources.exists():
         started = time.perf_counter()
-        write_sources(sources, arguments.rows, arguments.users, arguments.items)
+        write_sources(sources, arguments.rows, arguments.users, arguments.items, arguments.ids)
         print(f"generated in {time.perf_counter() - started:.0f} s", flush=True)
     found: dict[str, Any] = {"rows": arguments.rows, "prepare": measured("prepare", out, {"sources": str(sources)})}
     found["sources, GiB"] = sum(file.stat().st_size for file in sources.iterdir()) / 2**30
@@ -105,8 +110,7 @@ def main() -> None:
     for by in arguments.split_by:
         found[f"split by {by}"] = measured("split", out, {"by": by, "validation": 0.1})
         found[f"load, split by {by}"] = measured("load", out, {"by": by, "validation": 0.1})
-    millions = f"{arguments.rows / 1e6:g}"
-    print(f"wrote {write_result(__file__, found, suffix=f'-{millions}')}")
+    print(f"wrote {write_result(__file__, found, suffix=f'-{name}')}")
 
 
 if __name__ == "__main__":

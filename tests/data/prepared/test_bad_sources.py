@@ -111,6 +111,18 @@ def test_a_folder_of_other_sources_or_options_is_refused(parts, tmp_path):
         bn.prepare(parts, out)
 
 
+def test_sources_that_change_while_they_are_read_are_refused(parts, tmp_path):
+    def change(stage, done, total):
+        GOOD.head(2).write_parquet(parts / "a.parquet")
+
+    refused(parts, tmp_path / "out", r"a\.parquet has changed since", progress=change)
+
+
+def test_a_prepared_folder_is_no_source(parts, tmp_path):
+    bn.prepare(parts, tmp_path / "out")
+    refused(tmp_path / "out", tmp_path / "again", "this folder is prepared already; bn.load opens it")
+
+
 def test_options_of_reading_have_no_effect_on_a_prepared_folder(parts, tmp_path):
     bn.prepare(parts, tmp_path / "out")
     with pytest.raises(bn.BayesnegError, match="min_rating=2 has no effect on a prepared folder"):

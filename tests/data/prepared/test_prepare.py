@@ -80,6 +80,12 @@ def test_one_late_row_decides_the_type_of_its_column(tmp_path, last):
     assert_prepared_as_loaded(path, tmp_path / "out", chunk_rows=8)
 
 
+def test_blank_lines_at_the_end_need_no_second_look(tmp_path, monkeypatch):
+    (tmp_path / "rows.csv").write_text(table(n=50).select("user", "item").write_csv() + "\n\n\n")
+    monkeypatch.setattr("bayesneg.data.readers.tables.raise_first_fault", lambda *_, **__: pytest.fail("a slow pass"))
+    assert_prepared_as_loaded(tmp_path / "rows.csv", tmp_path / "out", chunk_rows=20)
+
+
 def test_a_text_that_is_dropped_for_its_rating_still_makes_its_column_text(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text(table(n=50).select("user", "item", "rating").write_csv() + "x,y,1")

@@ -59,6 +59,19 @@ def test_integer_times_split_alike(tmp_path):
         assert bn.split(data, by="time", test=test).fingerprint == memory.fingerprint
 
 
+def test_both_zeros_are_one_time(tmp_path):
+    rng = np.random.default_rng(1)
+    times = rng.choice([-1.0, -0.0, 0.0, 1.0], 300)
+    rows = {"user": rng.integers(0, 9, 300), "item": rng.permutation(300), "time": times}
+    pl.DataFrame(rows).write_parquet(tmp_path / "rows.parquet")
+    parts = [
+        bn.split(data, by="time", test=0.5)
+        for data in (bn.load(tmp_path / "rows.parquet"), bn.prepare(tmp_path / "rows.parquet", tmp_path / "out"))
+    ]
+    assert set(parts[0].test.times.tolist()) == {0.0, 1.0}
+    assert parts[0].fingerprint == parts[1].fingerprint
+
+
 def test_a_split_is_made_once_and_then_only_mapped(both, monkeypatch):
     _, data = both
     made = bn.split(data, by="user", test=0.3)

@@ -201,6 +201,7 @@ class _Preparation:
         self.progress("sorting", done[1], journal.total("kept"))
 
     def _finish(self, reader: RowsReader, journal: Journal, n: int, times: str | None) -> None:
+        _check_same({**self.plan, "sources": self.sources.facts()}, self.plan, self.folder)  # nobody wrote meanwhile
         layout.write_ids(self.folder, layout.USERS, reader.users.series)
         layout.write_ids(self.folder, layout.ITEMS, reader.items.series)
         columns = reader.write_user_columns(self.folder)

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from bayesneg.data.prepared.folder import is_prepared
 from bayesneg.data.readers.columns import Columns
 from bayesneg.data.readers.frames import become_text, parquet_chunks, parquet_schema
 from bayesneg.data.readers.raw_interactions import RawInteractions
@@ -91,6 +92,8 @@ def find_sources(given: str | Path | Sequence[str | Path], how: ReadOptions) -> 
 
 def _files(given: str | Path) -> list[Path]:
     path = Path(given).expanduser()
+    if is_prepared(path):
+        raise InputError(f"{path}: this folder is prepared already; bn.load opens it, and DATA of every command is it")
     if path.is_dir():
         found = sorted(each for each in path.iterdir() if each.is_file() and each.name[0] not in "._")
         if not found:
