@@ -12,6 +12,8 @@ import pytest
 
 import bayesneg as bn
 from bayesneg.data.blocks import released, row_blocks, user_blocks
+from bayesneg.data.numbering import numbered
+from bayesneg.data.prepared import growing_ids
 
 N = 400
 
@@ -224,3 +226,24 @@ def test_a_private_copy_of_a_file_keeps_its_changes(tmp_path):
     array[:] = 1
     assert sum(array[part].sum() for part in released(row_blocks(4096, 512), array)) == 4096
     assert array.sum() == 4096
+
+
+@pytest.mark.parametrize("codes", [lambda ids: ids.str.len_bytes().to_numpy().astype(np.int64), None])
+@pytest.mark.parametrize("first", ["integers", "text"])
+def test_texts_that_share_a_hash_are_told_apart(monkeypatch, codes, first):
+    if codes is not None:
+        monkeypatch.setattr(growing_ids, "_codes", lambda ids: ids.to_numpy() if ids.dtype == pl.Int64 else codes(ids))
+    rng = np.random.default_rng(0)
+    chunks = [pl.Series(rng.integers(0, 40, 50)) for _ in range(6)]
+    chunks = [
+        part if place < 2 and first == "integers" else part.cast(pl.String) + ("" if place < 4 else "x")
+        for place, part in enumerate(chunks)
+    ]
+    growing = growing_ids.GrowingIds()
+    found = [growing.number(part) for part in chunks]
+    whole = pl.concat([part.cast(pl.String) for part in chunks])
+    numbers, known = numbered(whole)
+    assert np.concatenate([each for each, _ in found]).tolist() == numbers.tolist()
+    assert growing.series.cast(pl.String).to_list() == known.tolist()
+    again = growing_ids.GrowingIds(new for _, new in found)
+    assert again.number(chunks[-1])[0].tolist() == found[-1][0].tolist()

@@ -22,13 +22,13 @@ class IntegerTable:
         self._ids, self._numbers = _empty(SMALLEST)
 
     def number(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The number of each identifier (n,) int64, and those that are new, in the order they come."""
+        """The number of each identifier (n,) int64, and the positions of those that are new, ascending."""
         numbers, new = np.empty(len(ids), dtype=np.int64), []
         for part in row_blocks(len(ids), BLOCK):
             self._make_room(part.stop - part.start)
             found = _number(ids[part], self._ids, self._numbers, self.n_known, numbers[part])
             self.n_known += len(found)
-            new.append(found)
+            new.append(part.start + found)
         return numbers, np.concatenate(new) if new else np.empty(0, dtype=np.int64)
 
     def _make_room(self, n: int) -> None:
@@ -57,7 +57,7 @@ def _slot(raw: int, mask: int) -> np.int64:
 
 @njit(cache=True, nogil=True)
 def _number(ids: np.ndarray, known: np.ndarray, values: np.ndarray, n_known: int, numbers: np.ndarray) -> np.ndarray:
-    """Fill ``numbers`` (n,), putting new identifiers into the table; these."""
+    """Fill ``numbers`` (n,), putting new identifiers into the table; their positions."""
     mask, n_new = len(known) - 1, 0
     new = np.empty(len(ids), dtype=np.int64)
     for row in range(len(ids)):
@@ -66,7 +66,7 @@ def _number(ids: np.ndarray, known: np.ndarray, values: np.ndarray, n_known: int
             slot = (slot + 1) & mask
         if values[slot] < 0:
             known[slot], values[slot] = ids[row], n_known + n_new
-            new[n_new] = ids[row]
+            new[n_new] = row
             n_new += 1
         numbers[row] = values[slot]
     return new[:n_new].copy()
