@@ -13,7 +13,7 @@ from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrainReading(opt.Reading):
     """DATA and how it is read."""
 
@@ -22,8 +22,8 @@ class TrainReading(opt.Reading):
         typer.Argument(
             metavar="DATA",
             help="built-in dataset (synthetic, ml-100k, ml-1m, yahoo-r3, kuairec, gowalla, yelp2018), a file or "
-            "folder (CSV, TSV, ::, Parquet, adjacency lists), a run folder, whose split is used, or a TOML file that "
-            "describes the run",
+            "folder (CSV, TSV, ::, Parquet, adjacency lists, prepared data), a run folder, whose split is used, or a "
+            "TOML file that describes the run",
         ),
     ]
 
