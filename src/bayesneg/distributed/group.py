@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
@@ -116,7 +117,74 @@ def begin(device: str, timeout: float) -> None:
                 "processes as GPUs (--nproc-per-node), or give --device cpu"
             )
         torch.cuda.set_device(local)
-    dist.init_process_group("nccl" if on_gpu else "gloo", timeout=timedelta(seconds=timeout))
+    if not timeout > 0:
+        raise InputError(f"--ranks-timeout must be above 0 seconds, got {timeout:g}")
+    try:
+        dist.init_process_group("nccl" if on_gpu else "gloo", timeout=timedelta(seconds=timeout))
+    except (RuntimeError, ValueError) as error:
+        where = f"{os.environ.get('MASTER_ADDR', '')}:{os.environ.get('MASTER_PORT', '')}"
+        said = str(error).strip().splitlines()[0][:200]
+        raise InputError(
+            f"the processes cannot meet at {where} ({said}); name a free port (torchrun --master-port) and start as "
+            "many processes as WORLD_SIZE says"
+        ) from error
+
+
+def end() -> None:
+    """Leave the group."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def agreed(wrong: str) -> None:
+    """An error, on every process, if one of them has found something wrong.
+
+    Args:
+        wrong: What this process has found; empty for nothing.
+    """
+    found: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(found, wrong)
+    for rank, text in enumerate(found):
+        if text:
+            raise InputError(text if rank == 0 else f"rank {rank}: {text}")
+
+
+def said_by_first(text: str, patience: float) -> bool:
+    """Whether rank 0 says this error; rank 0 tells the others that it does.
+
+    Args:
+        text: The error of this process.
+        patience: Seconds to wait for rank 0.
+    """
+    return _posted("error", text, [0], patience).get(0) == text
+
+
+def silent(patience: float) -> list[int]:
+    """The ranks that do not say, as this process does, that they wait for others.
+
+    Args:
+        patience: Seconds to wait for them.
+    """
+    everybody = list(range(dist.get_world_size()))
+    heard = _posted("waiting", "yes", everybody, patience)
+    return [rank for rank in everybody if rank not in heard]
+
+
+def _posted(key: str, text: str, ranks: Sequence[int], patience: float) -> dict[int, str]:
+    """Post a text for the others, by the store of the group, and what these ranks have posted in time."""
+    store = dist.distributed_c10d._get_default_store()
+    found: dict[int, str] = {}
+    try:
+        store.set(f"{key}/{dist.get_rank()}", text)
+        until = time.monotonic() + patience
+        while len(found) < len(ranks) and time.monotonic() < until:
+            for rank in ranks:
+                if rank not in found and store.check([f"{key}/{rank}"]):
+                    found[rank] = store.get(f"{key}/{rank}").decode()
+            time.sleep(0.02)
+    except RuntimeError:  # the store is gone with the process that kept it
+        pass
+    return found
 
 
 def check_same(group: ProcessGroup, facts: dict[str, Any]) -> None:

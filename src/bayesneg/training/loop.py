@@ -139,7 +139,8 @@ def fit(
 
         how_long = {"epochs": epochs, "seed": seed, "select": select, "evaluate_every": evaluate_every, "out": out}
         group, learner = begun(model, split, sampler, loss, train, fresh, earlier, **how_long)
-        progress, trackers = (progress, trackers) if group.rank == 0 else (False, [])
+        if group.rank != 0:  # rank 0 speaks
+            progress, trackers = False, []
     else:
         learner = model.start(train, rng=fresh) if earlier is None else earlier.begin(train, rng=fresh)
     if epochs > 1 and select != "last" and not tells_epochs_apart(learner, split, evaluate_users):
@@ -191,7 +192,9 @@ def fit(
                 recorder.discard()  # it never worked: nothing is left behind
             raise
         except KeyboardInterrupt:
-            if len(training.lines) == training.epoch:  # between two epochs; within one the last checkpoint is kept
+            if (
+                group is None and len(training.lines) == training.epoch
+            ):  # between two epochs; within one the last checkpoint is kept
                 recorder.checkpoint()
             raise
         reported = training.restore_reported()
