@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bayesneg.cli.output import say
 from bayesneg.distributed import is_distributed
 from bayesneg.errors import BayesnegError
 from bayesneg.models.torch.settings import require_torch
 
+if TYPE_CHECKING:
+    from bayesneg.runs.run import Run
+
 Found = TypeVar("Found")
+TIMEOUT = 1800.0  # seconds that a process waits for the others
 PATIENCE = 3.0  # seconds that a process waits for what another says
 
 
@@ -105,3 +110,27 @@ def lost_contact(error: RuntimeError) -> str:
     who = f"no answer from rank {', '.join(map(str, missing))}" if missing else "lost contact with another process"
     said = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
     return f"{who}: it died, hangs or cannot be reached ({said}); start again with --resume, or torchrun --max-restarts"
+
+
+def load_in_parts(folder: Path) -> Run:
+    """A finished run of which each process reads its rows.
+
+    Args:
+        folder: The folder of the run.
+    """
+    from bayesneg.distributed.group import own_device
+    from bayesneg.distributed.loading import load_sharded
+    from bayesneg.runs import folder as files
+    from bayesneg.runs.run import Run
+
+    with files.reading(folder):
+        record = files.read_record(folder)
+        split = files.read_split(folder, name=record.dataset, how=str(record.data.get("split", "given")))
+    return Run(load_sharded(folder / files.WEIGHTS, split.train, own_device()), split, record, folder=folder)
+
+
+def sum_over_processes(value: int) -> int:
+    """The sum of the values of all processes."""
+    from bayesneg.distributed.group import ProcessGroup, own_device
+
+    return sum(ProcessGroup(own_device()).objects(value))

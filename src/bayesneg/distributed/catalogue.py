@@ -6,7 +6,7 @@ best of its items for all of them, and the lists go back to the users' owners, w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -14,8 +14,8 @@ from torch import Tensor
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.distributed.counting import Counting, Hidden
+from bayesneg.distributed.sharding.exchange import Exchange
 from bayesneg.distributed.sharding.owners import Owners
-from bayesneg.distributed.sharding.vectors import ShardedVectors
 from bayesneg.errors import InputError
 from bayesneg.evaluation._topk import top_k
 from bayesneg.interfaces import Embeddings
@@ -33,7 +33,7 @@ class ShardedScorer:
     Args:
         users: The embeddings of this process's users.
         items: The embeddings of this process's items.
-        vectors: Who has which items, and how rows are exchanged.
+        exchange: Who has which items, and how their rows are exchanged.
         owners: Who has which users.
         train: The training pairs of this process's users, under their numbers.
         cold: Whether users without a training pair are ranked by popularity.
@@ -43,18 +43,18 @@ class ShardedScorer:
         self,
         users: Tensor,
         items: Tensor,
-        vectors: ShardedVectors,
+        exchange: Exchange,
         owners: Owners,
         train: Interactions,
         *,
         cold: bool = False,
     ) -> None:
-        self.users, self.items, self.group = users, items, vectors.group
+        self.users, self.items, self.group = users, items, exchange.group
         self.plain_users, self.plain_items = users, items
-        self.owners, self.exchange = owners, vectors.exchange
+        self.owners, self.exchange = owners, exchange
         self.first, self.last = owners.range_of(self.group.rank)
         self.n_users, self.n_items = train.n_users, train.n_items
-        self.counting = Counting(self.group, vectors.item_owners, train)
+        self.counting = Counting(self.group, exchange.owners, train)
         if cold:
             self._rank_cold_users_by_popularity(train)
 
@@ -125,19 +125,31 @@ class ShardedScorer:
             Items (B, k) int32, −1 where fewer are left; the pairs of a test item and a negative in the right order
             (B,), a tie as half; the negatives (B,).
         """
-        items = np.empty((len(users), k), dtype=np.int32)
         ordered, n_negatives = np.zeros(len(users)), np.zeros(len(users), dtype=np.int64)
-        step = max(1, SCORES // (max(1, self.n_items // self.group.size) * self.group.size))
-        for number in range(self.rounds(-(-len(users) // step))):
-            part = slice(number * step, (number + 1) * step)
-            some = users[part]
-            if k:
-                items[part], _ = self.top(some, seen, k)
-            if with_auc:
-                ordered[part], n_negatives[part] = self._auc_counts(some, labels, seen)
+        items = self.top(users, seen, k)[0] if k else np.empty((len(users), 0), dtype=np.int32)
+        if with_auc:
+            for part in self._parts(len(users)):
+                ordered[part], n_negatives[part] = self._auc_counts(users[part], labels, seen)
         return items, ordered, n_negatives
 
     def top(self, users: np.ndarray, seen: Interactions | None, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The best items (B, k) of this process's users and their scores, by score and then by item number."""
+        items, scores = np.empty((len(users), k), dtype=np.int32), np.empty((len(users), k), dtype=np.float32)
+        for part in self._parts(len(users)):
+            items[part], scores[part] = self._top_of_block(users[part], seen, k)
+        return items, scores
+
+    def kth_highest(self, k: int) -> np.ndarray:
+        """The k-th highest score of each of this process's users over the whole catalogue."""
+        return self.top(np.arange(self.first, self.last), None, k)[1][:, -1]
+
+    def _parts(self, n: int) -> Iterator[slice]:
+        """Slices of n users whose scores are held at once; as many, some empty, in each process."""
+        step = max(1, SCORES // self.n_items)
+        for number in range(self.rounds(-(-n // step))):
+            yield slice(number * step, (number + 1) * step)
+
+    def _top_of_block(self, users: np.ndarray, seen: Interactions | None, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The best items (B, k) of this process's users and their scores, by score and then by item number."""
         counts, hidden, w = self._gathered(users, seen)
         width = min(k, len(self.items))
@@ -157,16 +169,6 @@ class ShardedScorer:
         # processes have ascending ranges of items, so that of equal scores the lower number comes first
         order = np.lexsort((np.where(lists < 0, 1, 0), -scores), axis=1)[:, :k]
         return np.take_along_axis(lists, order, axis=1), np.take_along_axis(scores, order, axis=1)
-
-    def kth_highest(self, k: int) -> np.ndarray:
-        """The k-th highest score of each of this process's users over the whole catalogue."""
-        users = np.arange(self.first, self.last)
-        found = np.empty(len(users), dtype=np.float32)
-        step = max(1, SCORES // self.n_items)
-        for number in range(self.rounds(-(-len(users) // step))):
-            part = slice(number * step, (number + 1) * step)
-            found[part] = self.top(users[part], None, k)[1][:, -1]
-        return found
 
     def _gathered(self, users: np.ndarray, seen: Interactions | None) -> tuple[list[int], Hidden, Tensor]:
         """How many users each process gives, what is not counted here, and the embeddings of all."""

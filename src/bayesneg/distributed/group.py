@@ -15,8 +15,6 @@ from torch import Tensor
 
 from bayesneg.errors import BayesnegError, InputError
 
-TIMEOUT = 1800.0  # seconds that a process waits for the others
-
 
 class ProcessGroup:
     """The group of this process, as ``torch.distributed`` was initialised.
@@ -128,6 +126,11 @@ def begin(device: str, timeout: float) -> None:
             f"the processes cannot meet at {where} ({said}); name a free port (torchrun --master-port) and start as "
             "many processes as WORLD_SIZE says"
         ) from error
+
+
+def own_device() -> torch.device:
+    """Where the tensors of this process are: its GPU with NCCL, else the CPU."""
+    return torch.device("cuda" if dist.get_backend() == "nccl" else "cpu")
 
 
 def end() -> None:

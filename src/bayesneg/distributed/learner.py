@@ -88,7 +88,7 @@ class DistributedLearner:
     def _in_training(self) -> ShardedScorer:
         """The scores as training sees them, of the embeddings as they are now."""
         users, items = (self.vectors.unit(part) for part in (self.vectors.users(), self.vectors.items()))
-        return ShardedScorer(users, items, self.vectors, self.owners, self.pairs.rows)
+        return ShardedScorer(users, items, self.vectors.exchange, self.owners, self.pairs.rows)
 
     def refreshed_knots(
         self, batch: Batch, ranks: np.ndarray, *, moved: float, pool: int, over_all: bool
@@ -174,4 +174,4 @@ class DistributedLearner:
             users, items = self.vectors.unit(users, always=True), self.vectors.unit(items, always=True)
         else:
             users, items = users.clone(), items.clone()
-        return ShardedScorer(users, items, self.vectors, self.owners, self.pairs.rows, cold=True)
+        return ShardedScorer(users, items, self.vectors.exchange, self.owners, self.pairs.rows, cold=True)

@@ -50,7 +50,6 @@ class DistributedSteps:
         self.measured = SampledSums(self.labels, self.device)
         self.one = OneSums(self.labels)
         self.thresholds: Tensor | None = None  # of this process's users
-        self.seen: list[tuple[np.ndarray, np.ndarray]] | None = None  # positions and negatives, where they are kept
 
     def run(self, sampler: RuleSampler, blocks: Iterable[Part], loss: Loss | None) -> Measured:
         """Train on all mini-batches; with a loss they have weighted negatives, without one a single one and BPR.
@@ -152,8 +151,6 @@ class DistributedSteps:
         users, positives = (on_device(part, torch.int64, self.device) for part in (batch.users, batch.positives))
         with torch.no_grad():
             negatives = self.negatives.of(sampler, batch, users, positives, scores, pool)
-        if self.seen is not None:
-            self.seen.append((batch.positions, negatives.items.cpu().numpy().copy()))
         strength = 0.0 if self.settings.penalty == "weight_decay" else self.settings.strength
         if loss is None:
             chosen = negatives.items[:, 0]

@@ -217,6 +217,19 @@ class RanksInParts(Protocol):
         """
         ...
 
+    def top(self, users: np.ndarray, seen: Interactions | None, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The best items of some users of each process.
+
+        Args:
+            users: Users of this process.
+            seen: Pairs that are not ranked; None to rank all.
+            k: The length of a list.
+
+        Returns:
+            Items (B, k) int32 and their scores, best first; −1 where fewer are left.
+        """
+        ...
+
     def joined(self, values: Mapping[str, np.ndarray], reached: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
         """Join what the processes have measured.
 

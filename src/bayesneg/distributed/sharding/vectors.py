@@ -129,4 +129,8 @@ def _gradient(leaf: Tensor, share: Tensor | float) -> Tensor:
 
 def vectors_of(settings: LightGCN) -> type[ShardedVectors]:
     """The class that divides the embeddings of a model."""
-    return ShardedVectors
+    if settings.layers == 0:
+        return ShardedVectors
+    from bayesneg.distributed.sharding.graph import ShardedGraph
+
+    return ShardedGraph
