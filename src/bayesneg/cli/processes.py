@@ -14,6 +14,8 @@ from bayesneg.errors import BayesnegError
 from bayesneg.models.torch.settings import require_torch
 
 if TYPE_CHECKING:
+    from bayesneg.data.splits import Split
+    from bayesneg.runs.record import RunRecord
     from bayesneg.runs.run import Run
 
 Found = TypeVar("Found")
@@ -123,9 +125,13 @@ def load_in_parts(folder: Path) -> Run:
     from bayesneg.runs import folder as files
     from bayesneg.runs.run import Run
 
-    with files.reading(folder):
-        record = files.read_record(folder)
-        split = files.read_split(folder, name=record.dataset, how=str(record.data.get("split", "given")))
+    def read() -> tuple[RunRecord, Split]:
+        with files.reading(folder):
+            record = files.read_record(folder)
+            how = str(record.data.get("split", "given"))
+            return record, files.read_split(folder, name=record.dataset, how=how)
+
+    record, split = one_after_another(read)
     return Run(load_sharded(folder / files.WEIGHTS, split.train, own_device()), split, record, folder=folder)
 
 

@@ -64,7 +64,7 @@ class ShardedScorer:
         any_cold = self.group.sum(is_cold.any().long())
         if int(any_cold) == 0:
             return
-        popularity = self.group.sum(torch.from_numpy(train.popularity).to(self.group.device), "popularity")
+        popularity = self.group.sum(torch.tensor(train.popularity, device=self.group.device), "popularity")
         low, high = self.exchange.first, self.exchange.last
         self.items = torch.cat([self.items, popularity[low:high, None].float()], dim=1)
         users = torch.where(is_cold[:, None], 0.0, self.users)

@@ -153,7 +153,7 @@ def _write_parts(folder: Path, whom: Whom, k: int, which: Which, out: Path | Non
         raise InputError("several processes write one folder of Parquet files: give --all-users and --out recs.parquet")
     if which.exclude is not None or which.only is not None:
         raise InputError("--exclude and --only restrict the catalogue of one process; leave them out with torchrun")
-    run, rank = one_after_another(lambda: load_in_parts(folder)), int(os.environ["RANK"])
+    run, rank = load_in_parts(folder), int(os.environ["RANK"])
     one_after_another(lambda: out.mkdir(exist_ok=True) if is_first() else None)
     chunks = run.recommend_in_chunks(k=k, include_seen=which.include_seen, include_held_out=which.include_held_out)
     n_rows = sum_over_processes(write_frames(chunks, out / f"part-{rank:05d}.parquet"))
