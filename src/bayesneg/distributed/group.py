@@ -12,6 +12,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 
 from bayesneg.errors import BayesnegError, InputError
 
@@ -117,8 +119,13 @@ def begin(device: str, timeout: float) -> None:
         torch.cuda.set_device(local)
     if not timeout > 0:
         raise InputError(f"--ranks-timeout must be above 0 seconds, got {timeout:g}")
+    limit = timedelta(seconds=timeout)
     try:
-        dist.init_process_group("nccl" if on_gpu else "gloo", timeout=timedelta(seconds=timeout))
+        store, rank, size = next(rendezvous("env://", timeout=limit))
+        # processes that torchrun has started again must not find the addresses of those before
+        attempt = PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+        backend = "nccl" if on_gpu else "gloo"
+        dist.init_process_group(backend, store=attempt, rank=rank, world_size=size, timeout=limit)
     except (RuntimeError, ValueError) as error:
         where = f"{os.environ.get('MASTER_ADDR', '')}:{os.environ.get('MASTER_PORT', '')}"
         said = str(error).strip().splitlines()[0][:200]
