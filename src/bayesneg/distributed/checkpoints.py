@@ -15,12 +15,18 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader, HuggingFaceStorageWriter
 from torch.distributed.checkpoint.state_dict_loader import load as load_state
 from torch.distributed.checkpoint.state_dict_saver import save as save_state
 
 from bayesneg.distributed.group import ProcessGroup
 from bayesneg.errors import InputError
+
+try:
+    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader, HuggingFaceStorageWriter
+except ImportError as error:
+    raise InputError(
+        f"checkpoints of several processes need torch 2.9 or newer, which stores safetensors; this is {torch.__version__}"
+    ) from error
 
 PREFIX = "checkpoint-"
 RANGED = re.compile(r"(?P<name>.*)@(?P<first>\d+)-(?P<last>\d+)$")

@@ -15,7 +15,7 @@ from bayesneg.distributed.counting import Counting, Hidden
 from bayesneg.distributed.parts import OwnPairs, Part, PartDraws
 from bayesneg.distributed.scores import FetchedScores
 from bayesneg.distributed.sharding.exchange import Route
-from bayesneg.distributed.sharding.owners import window
+from bayesneg.distributed.sharding.owners import distinct, window
 from bayesneg.distributed.sharding.vectors import Leaves, ShardedVectors
 from bayesneg.interfaces import Batch, Loss, Measured, RuleSampler, Sums
 from bayesneg.kernels.reference.choices.base import Draws
@@ -104,7 +104,7 @@ class DistributedSteps:
                 needed.append(drawn[drawn >= 0])
             if pool is not None:
                 needed.append(pool.items.cpu().numpy())
-            found.append(np.unique(np.concatenate(needed)) if len(needed[0]) else np.empty(0, dtype=np.int32))
+            found.append(distinct(np.concatenate(needed)) if len(needed[0]) else np.empty(0, dtype=np.int32))
         return found
 
     def _hidden(self, part: Part, rule: Any) -> list[Hidden] | None:
@@ -124,7 +124,9 @@ class DistributedSteps:
 
     def _leaves(self, part: Part, number: int, route: Route) -> tuple[Leaves, tuple[Tensor, Tensor]]:
         """The rows of a mini-batch; its users within this process, each once, and the place of each example's."""
-        ids, which = np.unique(part.batch.users[part.slices[number]], return_inverse=True)
+        own = part.batch.users[part.slices[number]]
+        ids = distinct(own)
+        which = np.searchsorted(ids, own)
         users = on_device(ids - self.pairs.first, torch.int64, self.device)
         return self.vectors.leaves(users, route), (users, on_device(which, torch.int64, self.device))
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from bayesneg.distributed.group import ProcessGroup
-from bayesneg.distributed.sharding.owners import Owners
+from bayesneg.distributed.sharding.owners import Owners, distinct
 from bayesneg.models.torch.negatives import on_device
 
 
@@ -65,8 +65,9 @@ class Exchange:
         for place, ids in enumerate(wanted):
             rows = np.concatenate([received[begin[rank] : begin[rank] + given[place, rank]] for rank in range(size)])
             begin = begin + given[place]
-            touched, slots = np.unique(rows - self.first, return_inverse=True)
-            tensors = (ids, rows - self.first, touched, slots)
+            rows -= self.first
+            touched = distinct(rows)
+            tensors = (ids, rows, touched, np.searchsorted(touched, rows))
             on = [on_device(np.asarray(part, dtype=np.int64), torch.int64, self.group.device) for part in tensors]
             found.append(Route(on[0], counts[place].tolist(), given[place].tolist(), *on[1:]))
         return found

@@ -81,3 +81,13 @@ def window(train: Interactions, first: int, last: int) -> Interactions:
         origin=None,
         prepared=None,
     )
+
+
+def distinct(numbers: np.ndarray) -> np.ndarray:
+    """Each number once, ascending; by sorting, which for hundreds of thousands is much faster than ``np.unique``.
+
+    >>> distinct(np.array([3, 1, 3, 2])).tolist()
+    [1, 2, 3]
+    """
+    ascending = np.sort(numbers)
+    return ascending[np.concatenate(([True], ascending[1:] != ascending[:-1]))] if len(ascending) else ascending
