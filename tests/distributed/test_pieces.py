@@ -14,7 +14,9 @@ pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')"
 
 import torch
 
+from bayesneg.distributed.checkpoints import epochs_in, load, newest, save
 from bayesneg.distributed.counting import Hidden, _counted_by_torch
+from bayesneg.distributed.group import ProcessGroup
 from bayesneg.distributed.sharding.owners import Owners, window
 from bayesneg.models.torch.adam import Adam
 from bayesneg.samplers.static import PopularityTables
@@ -97,3 +99,39 @@ def test_adam_on_touched_rows_leaves_the_others_as_they_are():
     assert torch.equal(dense, sparse)
     torch.testing.assert_close(dense[rows], plain[rows])  # touched in every step, they move as usual
     assert not torch.equal(plain[others], first[others])
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """A group of one process."""
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path / 'store'}", rank=0, world_size=1)
+    yield ProcessGroup(torch.device("cpu"))
+    torch.distributed.destroy_process_group()
+
+
+def test_a_checkpoint_is_read_in_other_parts_and_a_damaged_one_is_named(alone, tmp_path):
+    arrays = {"model.users.rows": np.arange(12.0).reshape(6, 2), "lines": np.zeros(3, dtype=np.uint8)}
+    save(tmp_path, 7, arrays, {"model.users": (10, 16)}, alone)
+    checkpoint = newest(tmp_path)
+    assert (checkpoint.name, epochs_in(checkpoint)) == ("checkpoint-000007", 7)
+    part = load(checkpoint, {"model.users": (12, 15)})
+    assert np.array_equal(part["model.users.rows"], arrays["model.users.rows"][2:5])
+    assert np.array_equal(part["lines"], arrays["lines"])
+    for path in checkpoint.iterdir():
+        path.write_bytes(path.read_bytes()[:-8])
+    with pytest.raises(bn.BayesnegError, match="the checkpoint is damaged"):
+        load(checkpoint, {"model.users": (12, 15)})
+
+
+def test_a_checkpoint_that_cannot_be_written_is_named(alone, tmp_path):
+    (tmp_path / ".checkpoint-000001.part").write_text("in the way")
+    with pytest.raises(bn.BayesnegError, match=r"checkpoint-000001 could not be written"):
+        save(tmp_path, 1, {"lines": np.zeros(3)}, {}, alone)
+
+
+def test_a_fit_that_diverges_leaves_nothing(alone, tmp_path):
+    split = bn.split(bn.synthetic(60, 150, seed=3), seed=0)
+    model = bn.TorchMF(dim=4, device="cpu", learning_rate=1e38)
+    with pytest.raises(bn.BayesnegError, match="diverged"):
+        bn.fit(model, split, bn.RNS(), epochs=3, progress=False, out=tmp_path / "run", checkpoint_every=1)
+    assert not (tmp_path / "run").exists()

@@ -15,17 +15,18 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.state_dict_loader import load as load_state
 from torch.distributed.checkpoint.state_dict_saver import save as save_state
 
 from bayesneg.distributed.group import ProcessGroup
-from bayesneg.errors import InputError
+from bayesneg.errors import BayesnegError, InputError
 
 try:
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader, HuggingFaceStorageWriter
 except ImportError as error:
     raise InputError(
-        f"checkpoints of several processes need torch 2.9 or newer, which stores safetensors; this is {torch.__version__}"
+        f"checkpoints of several processes need torch 2.9 or newer (safetensors); this is {torch.__version__}"
     ) from error
 
 PREFIX = "checkpoint-"
@@ -58,7 +59,12 @@ def save(folder: Path, epoch: int, arrays: Mapping[str, np.ndarray], ranges: Ran
             state[key] = _tensor(value)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch's notes on its own functions
-        save_state(state, storage_writer=HuggingFaceStorageWriter(path=str(part), save_distributed=True))
+        try:
+            save_state(state, storage_writer=HuggingFaceStorageWriter(path=str(part), save_distributed=True))
+        except (CheckpointException, OSError) as error:  # one process's, raised by all
+            raise BayesnegError(
+                f"the checkpoint {target} could not be written, check the free disk space ({_first(error)})"
+            ) from error
     group.wait()
     if group.rank == 0:
         shutil.rmtree(target, ignore_errors=True)  # of a run that was resumed from an older one
@@ -87,8 +93,10 @@ def load(checkpoint: Path, ranges: Ranges) -> dict[str, np.ndarray]:
         checkpoint: The folder of the checkpoint.
         ranges: The rows of this process, as for :func:`save`.
     """
-    reader = HuggingFaceStorageReader(path=str(checkpoint))
-    stored = reader.read_metadata().state_dict_metadata
+    try:
+        stored = HuggingFaceStorageReader(path=str(checkpoint)).read_metadata().state_dict_metadata
+    except Exception as error:
+        raise InputError(f"{checkpoint}: the checkpoint is damaged ({_first(error)})") from error
     whole: dict[str, np.ndarray] = {}
     for key in sorted(stored):
         match = RANGED.match(key)
@@ -114,9 +122,27 @@ def _read(checkpoint: Path, key: str, described: object) -> np.ndarray:
         warnings.simplefilter("ignore")  # that one process reads by itself
         try:
             load_state(state, storage_reader=HuggingFaceStorageReader(path=str(checkpoint)), no_dist=True)
-        except Exception as error:
-            raise InputError(f"{checkpoint}: the checkpoint is damaged ({type(error).__name__}: {error})") from error
+        except (CheckpointException, Exception) as error:  # torch's is no Exception
+            raise InputError(f"{checkpoint}: the checkpoint is damaged ({_first(error)})") from error
     return state[key].numpy()
+
+
+def remove_all(folder: Path) -> None:
+    """Remove the checkpoints of a run, finished or not.
+
+    Args:
+        folder: The folder of the run.
+    """
+    for path in (*_found(folder), *folder.glob(f".{PREFIX}*.part")):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _first(error: BaseException) -> str:
+    """What went wrong in the first process that failed."""
+    if isinstance(error, CheckpointException):
+        rank, (cause, _) = next(iter(error.failures.items()))
+        return f"rank {rank}: {type(cause).__name__}: {cause}"
+    return f"{type(error).__name__}: {error}"
 
 
 def _table(key: str) -> str:

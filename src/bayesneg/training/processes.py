@@ -16,7 +16,7 @@ import numpy as np
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.distributed.catalogue import ShardedScorer
-from bayesneg.distributed.checkpoints import epochs_in, load, newest, save
+from bayesneg.distributed.checkpoints import epochs_in, load, newest, remove_all, save
 from bayesneg.distributed.group import ProcessGroup, check_same
 from bayesneg.distributed.learner import DistributedLearner
 from bayesneg.distributed.supported import check_supported
@@ -154,6 +154,7 @@ class DistributedRecorder:
     def discard(self) -> None:
         """Remove a new run that failed, so that its folder is free for the next attempt."""
         if self._folder is not None and not self._resumed and self._group.rank == 0:
+            remove_all(self._folder)
             files.remove(self._folder)
 
     def finish(self, run: Run, report: EvaluationReport) -> None:
