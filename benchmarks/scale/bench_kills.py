@@ -3,8 +3,8 @@
     python -m benchmarks.scale.bench_kills [--kills 10] [--processes 2]
 
 Trains TorchMF with BNS by ``torchrun --max-restarts``, and kills one process in each run, a random one, a random part
-of a second after a random epoch. Compares weights, metrics and the lines of all epochs with a run that nobody killed. Writes
-results/scale/bench_kills.json.
+of a second after a random epoch. Compares weights, metrics and the lines of all epochs with a run that nobody killed.
+Writes results/scale/bench_kills.json.
 """
 
 from __future__ import annotations
