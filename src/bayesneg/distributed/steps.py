@@ -50,6 +50,7 @@ class DistributedSteps:
         self.measured = SampledSums(self.labels, self.device)
         self.one = OneSums(self.labels)
         self.thresholds: Tensor | None = None  # of this process's users
+        self._chosen: list[tuple[np.ndarray, Tensor, Tensor]] = []  # of the block, so that a GPU is waited for once
 
     def run(self, sampler: RuleSampler, blocks: Iterable[Part], loss: Loss | None) -> Measured:
         """Train on all mini-batches; with a loss they have weighted negatives, without one a single one and BPR.
@@ -89,6 +90,7 @@ class DistributedSteps:
                     share = self._share_of_all(share)
                 self.vectors.step(leaves, users[0], route, share)
                 done += 1
+            self._measure_chosen()
         self.negatives.store()
         return self._of_all(loss is not None)
 
@@ -97,13 +99,14 @@ class DistributedSteps:
     def _wanted(self, part: Part, draws: Draws | None, pool: SharedPool | None) -> list[np.ndarray]:
         """The items that each mini-batch needs rows of, ascending; none where this process has no example in it."""
         found = []
+        pool_items = None if pool is None else pool.items.cpu().numpy()
         for rows in part.slices:
             needed = [part.batch.positives[rows]]
             if draws is not None:
                 drawn = draws.candidates[rows]
                 needed.append(drawn[drawn >= 0])
-            if pool is not None:
-                needed.append(pool.items.cpu().numpy())
+            if pool_items is not None:
+                needed.append(pool_items)
             found.append(distinct(np.concatenate(needed)) if len(needed[0]) else np.empty(0, dtype=np.int32))
         return found
 
@@ -157,7 +160,7 @@ class DistributedSteps:
         if loss is None:
             chosen = negatives.items[:, 0]
             infos = scores.backward(positives, chosen, strength)
-            self.one.add(batch.users, chosen.cpu().numpy(), infos.cpu().numpy())
+            self._chosen.append((batch.users, chosen, infos))
             return 0.0
         more: dict[str, Any] = {}
         if self.thresholds is not None:
@@ -186,6 +189,14 @@ class DistributedSteps:
         self.counting.at_most(shard[:0], nothing, nothing.long(), scores, part.counts[number].tolist(), hidden)
 
     # -------------------------------------------------------------------------------------------------------- measures
+
+    def _measure_chosen(self) -> None:
+        """Measure the single negatives of a block."""
+        if not self._chosen:
+            return
+        users, chosen, infos = zip(*self._chosen, strict=True)
+        self.one.add(np.concatenate(users), torch.cat(chosen).cpu().numpy(), torch.cat(infos).cpu().numpy())
+        self._chosen.clear()
 
     def _of_all(self, weighted: bool) -> Measured:
         """What was sampled in the epoch, summed over all processes."""
