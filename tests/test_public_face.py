@@ -29,6 +29,7 @@ EXPECTED = [
     "evaluate",
     "load",
     "read_split",
+    "prepare",
     "split",
     "synthetic",
     "hide",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bayesneg.data.interactions import Interactions as Interactions
     from bayesneg.data.load import load as load
     from bayesneg.data.load import read_split as read_split
+    from bayesneg.data.prepared.preparing import prepare as prepare
     from bayesneg.data.splits import Split as Split
     from bayesneg.data.splits import split as split
     from bayesneg.data.synthetic import synthetic as synthetic
@@ -72,6 +73,7 @@ __version__ = "0.2.0"
 _HOMES = {
     "bayesneg.data.interactions": ("Interactions",),
     "bayesneg.data.load": ("load", "read_split"),
+    "bayesneg.data.prepared.preparing": ("prepare",),
     "bayesneg.data.splits": ("Split", "split"),
     "bayesneg.data.synthetic": ("synthetic",),
     "bayesneg.errors": ("BayesnegError",),

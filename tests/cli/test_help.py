@@ -25,6 +25,7 @@ COMMANDS = [
     ["data", "list"],
     ["data", "get"],
     ["data", "describe"],
+    ["data", "prepare"],
 ]
 BRIEF = ("--epochs", 1, "--seeds", 1, "-q")
 HEAVY = ("numba", "polars", "matplotlib", "torch", "scipy", "optuna")

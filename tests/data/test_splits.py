@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -299,3 +300,16 @@ def test_global_random_state_is_untouched(by):
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     split(random_data(), by=by, validation=0.1)
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float64, np.int32])
+def test_of_equal_times_within_a_user_the_higher_item_is_the_later(kind):
+    times = np.array([-3, 0, 0, 2, 2, 7], dtype=kind)
+    if kind is np.float64:
+        times[1] = -0.0
+    rng = np.random.default_rng(2)
+    data = random_data(3000)
+    data = replace(data, times=rng.choice(times, len(data)))
+    newest = np.lexsort((data.indices, data.times, data.users))
+    last = newest[np.append(np.diff(data.users[newest]) > 0, True)]
+    assert split(data, by="last").test.indices.tolist() == data.indices[last].tolist()

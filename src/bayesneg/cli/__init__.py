@@ -17,8 +17,10 @@ from bayesneg import __version__
 from bayesneg.cli import audit, compare, data, priors, reproduce, train, tune
 from bayesneg.cli.finished import evaluate, export, recommend, report, serve, similar
 from bayesneg.cli.output import say
+from bayesneg.cli.processes import is_of_collective, leave, lost_contact, say_error
 from bayesneg.cli.training.listings import BriefHelp
 from bayesneg.cli.training.run_file import TrainCommand
+from bayesneg.distributed import is_distributed
 from bayesneg.errors import BayesnegError, StorageError
 
 app = typer.Typer(
@@ -69,7 +71,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit; a mistake of the user ends in one sentence and exit code 2."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as stderr: ± must not end a command where only ASCII goes
-    sys.exit(_status(arguments))
+    try:
+        status = _status(arguments)
+    finally:
+        leave()
+    sys.exit(status)
 
 
 def _status(arguments: Sequence[str] | None) -> int:
@@ -81,11 +87,16 @@ def _status(arguments: Sequence[str] | None) -> int:
             say(f"error: {message.rstrip('.')}{end} see bayesneg … --help")
         return 2
     except BayesnegError as error:
-        say(f"error: {error}")
+        say_error(str(error))
         return 1 if isinstance(error, StorageError) else 2
     except MemoryError as error:
         what = f": {error}" if str(error) else ""
         say(f"error: out of memory{what}; lower dim, ensemble_size or the number of candidates")
+        return 1
+    except RuntimeError as error:
+        if not (is_distributed() and is_of_collective(error)):
+            raise
+        say_error(lost_contact(error))
         return 1
     except OSError as error:
         if error.filename is None:

@@ -1,4 +1,4 @@
-"""``bayesneg data``: list, download and describe datasets."""
+"""``bayesneg data``: list, download, describe and prepare datasets."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import typer
 
 from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
-from bayesneg.cli.output import say, show, show_json, show_table
-from bayesneg.report.names import number
+from bayesneg.cli.output import as_text, say, show, show_json, show_table
+from bayesneg.cli.prepare import prepare
 
 if TYPE_CHECKING:
     from bayesneg.data.interactions import Interactions
 
-app = typer.Typer(help="List, download and describe datasets.", no_args_is_help=True)
+app = typer.Typer(help="List, download, describe and prepare datasets.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="ml-100k or ml-1m")]
 QUANTILES = {"least": 0.0, "median": 0.5, "most": 1.0}
 
@@ -80,7 +80,10 @@ def describe(reading: opt.Reading, json: opt.Json = False) -> None:
     if json:
         show_json(facts)
     else:
-        show_table(facts["name"], ("", ""), [(key.replace("_", " "), _text(value)) for key, value in facts.items()])
+        show_table(facts["name"], ("", ""), [(key.replace("_", " "), as_text(value)) for key, value in facts.items()])
+
+
+app.command()(prepare)
 
 
 def _facts(found: Interactions) -> dict[str, Any]:
@@ -104,18 +107,6 @@ def _facts(found: Interactions) -> dict[str, Any]:
         "truth_known": found.truth is not None,
         "fingerprint": found.fingerprint,
     }
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {item:,.0f}" for key, item in value.items())
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, list):
-        return ", ".join(map(str, value)) or "none"
-    return number(value) if isinstance(value, float) else str(value)
 
 
 @contextmanager

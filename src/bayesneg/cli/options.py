@@ -15,6 +15,7 @@ from bayesneg.errors import InputError
 
 BESIDE = "popularity,ease"  # baselines beside what is trained, as in Python; experiments would take long to import here
 READING, SPLITTING, TRAINING, TUNING = "Reading the data", "Data split", "Training", "Tuning"
+VALIDATION = 0.1  # share held out by the commands
 
 
 def training_option(help: str, *names: str, default: str | bool = True, **more: Any) -> Any:
@@ -95,11 +96,20 @@ def _reading(help: str, *, default: str | bool = True) -> Any:
     return typer.Option(help=help, show_default=default, rich_help_panel=READING)
 
 
-def _splitting(help: str, *names: str, default: str | bool = True) -> Any:
+def splitting_option(help: str, *names: str, default: str | bool = True) -> Any:
     return typer.Option(*names, help=help, show_default=default, rich_help_panel=SPLITTING)
 
 
-UserFile = Annotated[Path | None, _splitting("with --test: table of users and their attributes")]
+ValidationShare = Annotated[
+    float | None, splitting_option("share of the training interactions held out for validation", default="0.1")
+]
+TestShare = Annotated[
+    float | None,
+    splitting_option(
+        "share of the interactions held out for testing", default="0.2; with --split-by last one per user"
+    ),
+]
+UserFile = Annotated[Path | None, splitting_option("with --test: table of users and their attributes")]
 
 
 def check_user_file(user_file: Path | None, test: Path | None) -> None:
@@ -108,18 +118,10 @@ def check_user_file(user_file: Path | None, test: Path | None) -> None:
         raise InputError("--user-file goes with --test; user columns of a table are kept with --user-columns")
 
 
-@dataclass(frozen=True)
-class Reading:
-    """DATA and how it is read."""
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """How tables are read."""
 
-    data: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATA",
-            help="built-in dataset (synthetic, ml-100k, ml-1m, yahoo-r3, kuairec, gowalla, yelp2018), or a file or "
-            "folder (CSV, TSV, ::, Parquet, adjacency lists)",
-        ),
-    ]
     user_column: Annotated[str | None, _reading("name or position (from 0) of the user column", default="inferred")] = (
         None
     )
@@ -145,14 +147,6 @@ class Reading:
     format: Annotated[
         str | None, _reading("table, parquet or adjacency (lines of: user item item …)", default="inferred")
     ] = None
-    data_dir: DataDir = None
-
-    def load(self) -> Interactions:
-        from bayesneg.cli.output import named_as_options
-        from bayesneg.data.load import load
-
-        with named_as_options(*self.columns):
-            return load(self.data, data_dir=self.data_dir, **self.columns)
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -170,27 +164,49 @@ class Reading:
         }
 
 
+@dataclass(frozen=True, kw_only=True)
+class Reading(TableOptions):
+    """DATA and how it is read."""
+
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="built-in dataset (synthetic, ml-100k, ml-1m, yahoo-r3, kuairec, gowalla, yelp2018), or a file or "
+            "folder (CSV, TSV, ::, Parquet, adjacency lists, prepared data)",
+        ),
+    ]
+    data_dir: DataDir = None
+
+    def load(self) -> Interactions:
+        from bayesneg.cli.output import named_as_options
+        from bayesneg.data.load import load
+
+        with named_as_options(*self.columns):
+            return load(self.data, data_dir=self.data_dir, **self.columns)
+
+
 @dataclass(frozen=True)
 class Splitting:
     """The data split."""
 
-    validation: Annotated[
-        float | None, _splitting("share of the training interactions held out for validation", default="0.1")
-    ] = None
+    validation: ValidationShare = None
     test: Annotated[
-        Path | None, _splitting("file with the test interactions; DATA then has the training interactions")
+        Path | None, splitting_option("file with the test interactions; DATA then has the training interactions")
     ] = None
     test_share: Annotated[
         float | None,
-        _splitting("share of the interactions held out for testing", default="0.2; with --split-by last one per user"),
+        splitting_option(
+            "share of the interactions held out for testing", default="0.2; with --split-by last one per user"
+        ),
     ] = None
     split_by: Annotated[
         str,
-        _splitting(
+        splitting_option(
             "interaction (random), user (random within each user), last (latest of each user) or time (latest of all)"
         ),
     ] = "interaction"
-    split_seed: Annotated[int, _splitting("seed of the split")] = 0
+    split_seed: Annotated[int, splitting_option("seed of the split")] = 0
     user_file: UserFile = None
 
     def split(self, reading: Reading) -> Split:
@@ -220,7 +236,7 @@ class Splitting:
 
     @property
     def _validation(self) -> float:
-        return 0.1 if self.validation is None else self.validation
+        return VALIDATION if self.validation is None else self.validation
 
 
 @dataclass(frozen=True)
@@ -229,11 +245,13 @@ class Selecting(Splitting):
 
     validation: Annotated[
         float | None,
-        _splitting(
+        splitting_option(
             "share of the training interactions held out to select the epoch", default="0.1 with --select best, else 0"
         ),
     ] = None
-    select: Annotated[str, _splitting("epoch to report: best (on validation data) or last (as in the paper)")] = "best"
+    select: Annotated[str, splitting_option("epoch to report: best (on validation data) or last (as in the paper)")] = (
+        "best"
+    )
 
     @property
     def selection(self) -> Literal["last", "best"]:

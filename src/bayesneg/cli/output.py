@@ -91,6 +91,21 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]
     console.print(table)
 
 
+def as_text(value: Any) -> str:
+    """A value of a result for a person."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {item:,.0f}" for key, item in value.items())
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    from bayesneg.report.names import number
+
+    return number(value) if isinstance(value, float) else str(value)
+
+
 def counted(count: int, one: str, many: str) -> str:
     """``1 user has …``, ``2,000 users have …``."""
     return f"{count:,} {one if count == 1 else many}"

@@ -11,6 +11,7 @@ from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
 from bayesneg.cli.output import counted, say, show_json
 from bayesneg.cli.output import show as show_text
+from bayesneg.cli.processes import is_first, is_restarted, join, leave, one_after_another, say_once
 from bayesneg.cli.show import show_run
 from bayesneg.cli.training import completions, judging
 from bayesneg.cli.training.fits import fitted
@@ -87,6 +88,14 @@ def train(
         typer.Option(help="refuse data and splits with another fingerprint", rich_help_panel=opt.SPLITTING),
     ] = None,
     allow_code: opt.AllowCode = False,
+    ranks_timeout: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            help="with torchrun: how long a process waits for the others",
+            rich_help_panel=opt.TRAINING,
+        ),
+    ] = 1800.0,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
     help_all: HelpAll = False,
@@ -117,6 +126,8 @@ def train(
     from bayesneg.runs.tracked import check_trackers
     from bayesneg.tracking.by_name import tracker_from
 
+    join(device, ranks_timeout)
+    resume = resume or (out is not None and is_restarted())
     _check_out(out, resume=resume, final=final)
     named_baselines(baselines)  # before any data is read
     selection = splitting.selection
@@ -136,7 +147,7 @@ def train(
     )
     trackers = [tracker_from(text) for text in track or ()]
     check_trackers(trackers)  # before any data is read
-    split = split_for(reading, splitting, fingerprint)
+    split = one_after_another(lambda: split_for(reading, splitting, fingerprint))
     if selection == "best" and split.validation is None:
         raise InputError(f"--select best needs validation data, and {reading.data} has none; give --select last")
     if final and len(split.test) == 0:
@@ -147,7 +158,7 @@ def train(
         epochs=plan.epochs,
         out=None if final else out,
         resume=resume and not final,
-        quiet=quiet,
+        quiet=quiet or not is_first(),
         seed=seed,
         select=selection,
         evaluate_every=evaluate_every,
@@ -162,24 +173,27 @@ def train(
         say(plan.note)
     if start is not None:
         say(f"started from {start}: {_known_and_new(run.record)}")
-    others = beside(run, baselines)
-    said = _verdict(run.record, others, start)
     if final:
         everything, n_epochs = split.whole(), run.record.reported_epoch
-        say(f"training on all {len(everything.train):,} interactions for {counted(n_epochs, 'epoch', 'epochs')}")
+        say_once(f"training on all {len(everything.train):,} interactions for {counted(n_epochs, 'epoch', 'epochs')}")
         fitted(
             plan,
             everything,
             epochs=n_epochs,
             out=out,
             resume=resume,
-            quiet=quiet,
+            quiet=quiet or not is_first(),
             seed=seed,
             select="last",
             evaluate_every=n_epochs,
             start=earlier,
             measured_by=run,
         )
+    leave()
+    if not is_first():
+        return
+    others = beside(run, baselines)
+    said = _verdict(run.record, others, start)
     if json:
         found = {"baselines": {one.label: dict(one.final) for one in others}, "verdict": said, "trained_on_all": final}
         show_json({**run.record.to_dict(), **found, "out": None if out is None else str(out)})

@@ -9,11 +9,14 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from bayesneg.data.blocks import released, row_blocks
 from bayesneg.data.identifiers import number_of
+from bayesneg.data.numbering import collapsed, numbered
 from bayesneg.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -46,6 +49,7 @@ class Interactions:
         n_duplicates: Number of repeated pairs that were collapsed.
         n_below_min_rating: Number of rows dropped for their rating.
         origin: What :func:`bayesneg.load` was given, as the keys of a run file; None for a part or data in memory.
+        prepared: Folder that the arrays are mapped from, where :func:`bayesneg.prepare` wrote them; None in memory.
 
     Example:
         >>> data = Interactions.from_pairs(["b", "a", "b", "b"], [7, 7, 9, 7])
@@ -66,6 +70,7 @@ class Interactions:
     n_duplicates: int = 0
     n_below_min_rating: int = 0
     origin: Mapping[str, Any] | None = field(default=None, repr=False)
+    prepared: Path | None = field(default=None, repr=False)
 
     @classmethod
     def from_pairs(
@@ -134,11 +139,7 @@ class Interactions:
         if len(item_ids) > np.iinfo(np.int32).max:
             raise DataError(f"{name}: {len(item_ids)} items are more than item numbers can hold (2^31 - 1)")
         keys = np.asarray(users, dtype=np.int64) * len(item_ids) + np.asarray(items, dtype=np.int64)
-        keys, stamps = _sorted(keys, times)
-        last = np.ones(len(keys), dtype=bool)
-        np.not_equal(keys[1:], keys[:-1], out=last[:-1])
-        kept_times = None if stamps is None else _latest(stamps, last)
-        kept = keys[last]
+        kept, kept_times = collapsed(keys, times)
         counts = np.bincount(kept // len(item_ids), minlength=len(user_ids))
         return cls(
             indptr=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
@@ -149,7 +150,7 @@ class Interactions:
             user_columns=dict(user_columns or {}),
             truth=truth,
             name=name,
-            n_duplicates=len(keys) - len(kept),
+            n_duplicates=len(users) - len(kept),
             n_below_min_rating=n_below_min_rating,
         )
 
@@ -241,6 +242,39 @@ class Interactions:
             indices=self.indices[mask],
             times=None if self.times is None else self.times[mask],
             origin=None,
+            prepared=None,
+        )
+
+    def user_range(self, start: int, stop: int) -> Interactions:
+        """The interactions of a range of users, such as those of one process of many; nothing is copied.
+
+        Args:
+            start: Number of the first user.
+            stop: Number after that of the last user.
+
+        Returns:
+            Their interactions as views of the same arrays; user ``start`` is number 0, and items keep their numbers.
+
+        Example:
+            >>> data = Interactions.from_pairs(["b", "a", "b", "c"], [7, 7, 9, 9])
+            >>> data.user_range(1, 3).user_ids.tolist(), data.user_range(1, 3).indices.tolist()
+            (['a', 'c'], [0, 1])
+        """
+        if not 0 <= start <= stop <= self.n_users:
+            raise InputError(
+                f"start and stop must be user numbers with 0 <= start <= stop <= {self.n_users:,}, got {start}, {stop}"
+            )
+        rows = slice(int(self.indptr[start]), int(self.indptr[stop]))
+        return replace(
+            self,
+            indptr=self.indptr[start : stop + 1] - self.indptr[start],
+            indices=self.indices[rows],
+            times=None if self.times is None else self.times[rows],
+            user_ids=self.user_ids[start:stop],
+            user_columns={name: values[start:stop] for name, values in self.user_columns.items()},
+            truth=None,  # it knows all users by their numbers
+            origin=None,
+            prepared=None,
         )
 
     def union(self, other: Interactions) -> Interactions:
@@ -297,53 +331,11 @@ class Interactions:
     def fingerprint(self) -> str:
         """A short sha256 over rows and identifiers, the same on every machine."""
         digest = hashlib.sha256()
-        for part in (self.indptr.astype("<i8"), self.indices.astype("<i4")):
-            digest.update(part.tobytes())
+        for array, form in ((self.indptr, "<i8"), (self.indices, "<i4")):
+            for part in released(row_blocks(len(array)), array):  # a mapped array is never read as a whole
+                digest.update(array[part].astype(form).tobytes())
         for ids in (self.user_ids, self.item_ids):
-            digest.update("\x1f".join(map(str, ids.tolist())).encode())
+            for part in row_blocks(len(ids)):
+                joint = "\x1f" if part.start else ""
+                digest.update((joint + "\x1f".join(map(str, ids[part].tolist()))).encode())
         return digest.hexdigest()[:16]
-
-
-def numbered(ids: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Dense numbers in order of first appearance (n,) int64, and the distinct identifiers as given."""
-    import polars as pl
-
-    series = ids if isinstance(ids, pl.Series) else pl.Series("id", ids)
-    known = series.unique(maintain_order=True)
-    if series.dtype == pl.Int64 and _are_close(known.to_numpy(), len(series)):
-        return _looked_up(series.to_numpy(), known.to_numpy()), known.to_numpy()
-    table = known.alias("id").to_frame().with_row_index("number")
-    numbers = series.alias("id").to_frame().join(table, on="id", how="left", maintain_order="left")["number"]
-    return numbers.to_numpy().astype(np.int64), known.to_numpy()
-
-
-def _are_close(known: np.ndarray, n: int) -> bool:
-    """Whether an array over the whole range of integers is no larger than a few times the data itself."""
-    return len(known) > 0 and int(known.max()) - int(known.min()) < 4 * n  # Python's integers do not overflow
-
-
-def _looked_up(ids: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """The place of each id among the known ones; where integers are close together, an array is a fast join."""
-    lowest = known.min()
-    places = np.empty(known.max() - lowest + 1, dtype=np.int64)
-    places[known - lowest] = np.arange(len(known))
-    return places[ids - lowest]
-
-
-def _sorted(keys: np.ndarray, times: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Keys ascending, and the times moved along with them; polars finds the order on all cores."""
-    if times is None:
-        keys.sort()
-        return keys, None
-    import polars as pl
-
-    order = pl.Series(keys).arg_sort().to_numpy()
-    return keys[order], np.asarray(times)[order]
-
-
-def _latest(stamps: np.ndarray, last: np.ndarray) -> np.ndarray:
-    """The latest time of each run of equal keys; ``last`` marks where a run ends."""
-    if last.all():
-        return stamps
-    starts = np.concatenate(([0], np.flatnonzero(last)[:-1] + 1))
-    return np.maximum.reduceat(stamps, starts)

@@ -11,7 +11,9 @@ import numpy as np
 from scipy import sparse
 
 from bayesneg.data.catalogue import BUILT_IN, found
-from bayesneg.data.interactions import Interactions, numbered
+from bayesneg.data.interactions import Interactions
+from bayesneg.data.numbering import numbered
+from bayesneg.data.prepared.folder import is_prepared, load_prepared
 from bayesneg.data.readers.adjacency import is_adjacency_folder, read_adjacency_folder
 from bayesneg.data.readers.columns import Column
 from bayesneg.data.readers.frames import read_matrix
@@ -48,7 +50,8 @@ def load(
     Args:
         source: A built-in name (``synthetic``, ``ml-100k``, ``ml-1m``, ``yahoo-r3``, ``kuairec``, ``gowalla``,
             ``yelp2018``), a file (CSV, TSV or another separator, Parquet, adjacency lists), a folder in the layout of
-            one of these datasets, a pandas, polars or Arrow frame, or a SciPy sparse matrix (users × items).
+            one of these datasets or written by :func:`prepare`, a pandas, polars or Arrow frame, or a SciPy sparse
+            matrix (users × items).
         user_column: Name of the user column, or its position from 0.
         item_column: Name of the item column, or its position from 0.
         rating_column: Name or position of the rating column; ``""`` for none.
@@ -90,6 +93,9 @@ def load(
         where = {} if data_dir is None else {"data_dir": _absolute(data_dir)}
         return replace(data, origin={"data": source, **where, **how.given})
     path = existing(source)
+    if is_prepared(path):
+        how.refuse_all_but(source="a prepared folder")
+        return load_prepared(path, name=name or path.resolve().name)
     if path.is_dir():
         data = _from_folder(path, how, name or path.resolve().name)
     else:

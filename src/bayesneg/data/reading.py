@@ -100,14 +100,14 @@ def existing(source: str | Path) -> Path:
 def read_rows(source: Any, how: ReadOptions) -> RawInteractions:
     """The rows of one file or frame."""
     if not isinstance(source, str | Path):
-        how.refuse_all_but(*_COLUMN_OPTIONS, source="a frame")
+        how.refuse_all_but(*COLUMN_OPTIONS, source="a frame")
         return read_frame(source, how.columns, min_rating=how.min_rating)
     path = existing(source)
     if path.is_dir():
         raise DataError(f"{path}: this is a folder; give a file")
-    match how.format or _format_of(path, how):
+    match how.format or format_of(path, how):
         case "parquet":
-            how.refuse_all_but(*_COLUMN_OPTIONS, "format", source="a Parquet file")
+            how.refuse_all_but(*COLUMN_OPTIONS, "format", source="a Parquet file")
             return read_parquet(path, how.columns, min_rating=how.min_rating)
         case "adjacency":
             how.refuse_all_but("format", source="a file of adjacency lists")
@@ -116,10 +116,11 @@ def read_rows(source: Any, how: ReadOptions) -> RawInteractions:
             return read_table(path, how.columns, separator=how.separator, header=how.header, min_rating=how.min_rating)
 
 
-_COLUMN_OPTIONS = ("user_column", "item_column", "rating_column", "time_column", "user_columns", "min_rating")
+COLUMN_OPTIONS = ("user_column", "item_column", "rating_column", "time_column", "user_columns", "min_rating")
 
 
-def _format_of(path: Path, how: ReadOptions) -> Format:
+def format_of(path: Path, how: ReadOptions) -> Format:
+    """The format of a file, by its name or first lines."""
     if is_parquet(path):
         return "parquet"
     if how.separator is None and how.header is None and looks_like_adjacency(path):

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from bayesneg.checks import one_of
+from bayesneg.data.blocks import row_blocks, user_blocks
 from bayesneg.data.interactions import Interactions, Truth
 from bayesneg.data.shares import PER_USER, Shares, is_number, n_held_out, valid_or_none, way_out
 from bayesneg.errors import InputError
@@ -128,7 +129,7 @@ def split(
 
     Args:
         data: The interactions; ``last`` and ``time`` need their times. Of equal times the higher item number is the
-            later, then the higher user number.
+            later, then the higher user number. The parts of prepared data are stored in its folder, once.
         test: Share to hold out, strictly between 0 and 1: round(test · n) interactions, rounded per user with ``user``
             and ``last``. With ``last`` also a count per user: 1, 2, … The default is 0.2, and 1 with ``last``.
         validation: The same for the validation part; 0 for none.
@@ -150,19 +151,34 @@ def split(
     """
     if not isinstance(data, Interactions):
         raise _not_interactions(data)
-    _check_rule(data, by)
     amount = (1 if by == "last" else 0.2) if test is None else test
     asked = Shares(amount, valid_or_none(validation, by), by)
-    held = _held_out(data, amount, by, stream(seed, "split"), argument="test")
-    train, tested = _parts(data, held, "test", amount, whole=data, asked=asked)
-    made = Split(train, tested, how=_how("test", amount, by, seed))
-    if not (is_number(validation) and validation == 0):
-        carved = _carved(made, validation, seed=seed, by=by, whole=data, asked=asked)
-        made = replace(carved, how=f"{made.how} validation={validation}")
+    if data.prepared is not None:
+        made = _stored(data, amount, validation, by, seed)
+    else:
+        check_rule(data, by)
+        held = held_positions(data, amount, by, stream(seed, "split"), argument="test")
+        train, tested = _parts(data, held, "test", amount, whole=data, asked=asked)
+        made = Split(train, tested, how=_how("test", amount, by, seed))
+        if not (is_number(validation) and validation == 0):
+            carved = _carved(made, validation, seed=seed, by=by, whole=data, asked=asked)
+            made = replace(carved, how=f"{made.how} validation={validation}")
     if data.origin is None:
         return made
     given = {"test_share": float(amount), "validation": float(validation), "split_by": by, "split_seed": seed}
     return replace(made, origin={**data.origin, **given})
+
+
+def _stored(data: Interactions, amount: float, validation: float, by: str, seed: int) -> Split:
+    """The split of prepared data, which is stored beside it."""
+    from bayesneg.data.prepared.splitting import split_prepared
+
+    how = _how("test", amount, by, seed)
+    held_out = {"test": amount}
+    if not (is_number(validation) and validation == 0):
+        how, held_out["validation"] = f"{how} validation={validation}", validation
+    parts = split_prepared(data, held_out, by=by, seed=seed, how=how)
+    return Split(parts["train"], parts["test"], parts.get("validation"), how)
 
 
 def carve_validation(split: Split, share: float, *, seed: int = 0, by: str = "interaction") -> Split:
@@ -183,8 +199,8 @@ def carve_validation(split: Split, share: float, *, seed: int = 0, by: str = "in
 
 def _carved(split: Split, share: float, *, seed: int, by: str, whole: Interactions, asked: Shares) -> Split:
     """As :func:`carve_validation`; an error proposes other shares of ``whole``."""
-    _check_rule(split.train, by)
-    held = _held_out(split.train, share, by, stream(seed, "split", 1), argument="validation")
+    check_rule(split.train, by)
+    held = held_positions(split.train, share, by, stream(seed, "split", 1), argument="validation")
     train, validation = _parts(split.train, held, "validation", share, whole=whole, asked=asked)
     how = f"{split.how}; {_how('validation', share, by, seed)}"
     return Split(train, split.test, validation, how)
@@ -201,7 +217,9 @@ def _how(argument: str, amount: float, by: str, seed: int) -> str:
     return f"by={by} {argument}={amount}" + ("" if by in TIMED else f" seed={seed}")
 
 
-def _held_out(data: Interactions, amount: float, by: str, rng: np.random.Generator, *, argument: str) -> np.ndarray:
+def held_positions(
+    data: Interactions, amount: float, by: str, rng: np.random.Generator, *, argument: str
+) -> np.ndarray:
     """The positions (n_held,) of the interactions that ``by`` holds out of ``data``."""
     if by not in PER_USER:
         n_kept = len(data) - int(n_held_out(np.array([len(data)]), amount, by, argument=argument)[0])
@@ -218,12 +236,17 @@ def _shuffled_within_users(data: Interactions, rng: np.random.Generator) -> np.n
 
 
 def _newest_last_within_users(data: Interactions) -> np.ndarray:
-    assert data.times is not None  # by _check_rule
-    return np.lexsort((data.times, data.users))  # stable, and rows ascend by item: ties go by item number
+    assert data.times is not None  # by check_rule
+    if data.times.dtype not in (np.int64, np.float64):
+        return np.lexsort((data.times, data.users))  # stable, and rows ascend by item: ties go by item number
+    import polars as pl  # the same order on all cores
+
+    rows = pl.DataFrame({"user": data.users, "time": data.times})
+    return rows.select(pl.arg_sort_by("user", "time", maintain_order=True)).to_series().to_numpy()
 
 
 def _newest_last(data: Interactions) -> np.ndarray:
-    assert data.times is not None  # by _check_rule
+    assert data.times is not None  # by check_rule
     return np.lexsort((data.users, data.indices, data.times))
 
 
@@ -231,17 +254,22 @@ def _parts(
     data: Interactions, held: np.ndarray, argument: str, amount: float, *, whole: Interactions, asked: Shares
 ) -> tuple[Interactions, Interactions]:
     """What is kept and what is held out; ``asked`` of ``whole`` is what an error proposes another of."""
-    if not 0 < len(held) < len(data):
-        empty = argument if len(held) == 0 else "training"
-        raise InputError(
-            f"{argument}={amount} leaves no {empty} interactions out of {len(data):,}; {way_out(whole.counts, asked)}"
-        )
+    check_sizes(len(held), len(data), argument, amount, whole=whole, asked=asked)
     mask = np.zeros(len(data), dtype=bool)
     mask[held] = True
     return data.select(~mask), data.select(mask)
 
 
-def _check_rule(data: Interactions, by: str) -> None:
+def check_sizes(n_held: int, n: int, argument: str, amount: float, *, whole: Interactions, asked: Shares) -> None:
+    """An error where one of the two parts is empty; it proposes another share of ``whole`` than ``asked``."""
+    if not 0 < n_held < n:
+        empty = argument if n_held == 0 else "training"
+        raise InputError(
+            f"{argument}={amount} leaves no {empty} interactions out of {n:,}; {way_out(whole.counts, asked)}"
+        )
+
+
+def check_rule(data: Interactions, by: str) -> None:
     one_of("by", by, RULES)
     n_missing = _n_missing_times(data) if by in TIMED else 0
     if n_missing:
@@ -254,17 +282,27 @@ def _check_rule(data: Interactions, by: str) -> None:
 def _n_missing_times(data: Interactions) -> int:
     if data.times is None:
         return len(data)
-    return int(np.count_nonzero(np.isnan(data.times))) if data.times.dtype.kind in "fmM" else 0
+    if data.times.dtype.kind not in "fmM":
+        return 0
+    return sum(int(np.count_nonzero(np.isnan(data.times[part]))) for part in row_blocks(len(data)))
 
 
 def _check_apart(one: Interactions, other: Interactions, names: str) -> None:
     if one.user_ids is not other.user_ids or one.item_ids is not other.item_ids:
         raise InputError(f"{names} must be parts of one dataset, but their identifiers differ; use split or read_split")
-    shared = one.contains(other.users, other.indices)
-    if shared.any():
-        first = int(np.argmax(shared))
-        user, item = other.user_ids[other.users[first]], other.item_ids[other.indices[first]]
+    if one.prepared is not None and other.prepared is not None and one.prepared.parent == other.prepared.parent:
+        return  # parts of a stored split are apart since they were written
+    n_shared, first = 0, (0, 0)
+    bare, looked_up = (replace(each, user_columns={}, truth=None) for each in (one, other))
+    for start, stop in user_blocks(one.indptr + other.indptr):  # mapped parts need not fit into memory
+        asked = looked_up.user_range(start, stop)
+        shared = np.flatnonzero(bare.user_range(start, stop).contains(asked.users, asked.indices))
+        if n_shared == 0 and len(shared):
+            first = start + int(asked.users[shared[0]]), int(asked.indices[shared[0]])
+        n_shared += len(shared)
+    if n_shared:
+        user, item = other.user_ids[first[0]], other.item_ids[first[1]]
         raise InputError(
-            f"{names} must not overlap, but share {np.count_nonzero(shared):,} pairs, "
+            f"{names} must not overlap, but share {n_shared:,} pairs, "
             f"the first of them user {user!r} with item {item!r}; drop them from one part"
         )

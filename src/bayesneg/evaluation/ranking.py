@@ -20,7 +20,7 @@ from bayesneg.evaluation._topk import top_k
 from bayesneg.evaluation.metrics import auc, average_precision, hit, mrr, ndcg, popularity, precision, recall
 from bayesneg.evaluation.results import EvaluationReport
 from bayesneg.evaluation.vectors import CatalogueScorer, as_scorer
-from bayesneg.interfaces import RanksOnDevice
+from bayesneg.interfaces import RanksInParts, RanksOnDevice
 from bayesneg.seeding import stream
 
 if TYPE_CHECKING:
@@ -102,20 +102,27 @@ def evaluate(
     if len(users) == 0:
         raise InputError(f"the {part} part is empty, as after train --final; there is nothing to evaluate on")
     listed = [metric for metric in wanted if metric in LISTED]
-    values = {key: np.empty(len(users)) for key in _keys(wanted, cutoffs) if not key.startswith("coverage")}
+    in_parts = scorer if isinstance(scorer, RanksInParts) else None
+    own = users if in_parts is None else users[in_parts.own_part(users)]
+    values = {key: np.empty(len(own)) for key in _keys(wanted, cutoffs) if not key.startswith("coverage")}
     reached = np.zeros((len(cutoffs), labels.n_items + 1), dtype=bool)  # beyond the shorter list; the last is for −1
-    for batch in _slices(len(users), max(1, BATCH_SIZE // max(cutoffs, default=1))):
-        found = _rank(scorer, users[batch], labels, seen, max(cutoffs, default=0), "auc" in wanted, chunk)
-        n_tests = labels.counts[users[batch]]
+    batches = list(_slices(len(own), max(1, BATCH_SIZE // max(cutoffs, default=1))))
+    if in_parts is not None:  # all processes take part in each
+        batches += [slice(0, 0)] * (in_parts.rounds(len(batches)) - len(batches))
+    for batch in batches:
+        found = _rank(scorer, own[batch], labels, seen, max(cutoffs, default=0), "auc" in wanted, chunk)
+        n_tests = labels.counts[own[batch]]
         if "auc" in wanted:
             values["auc"][batch] = auc(found.ordered, n_tests, found.n_negatives)
-        hits = _hits(labels, users[batch], found.items)
+        hits = _hits(labels, own[batch], found.items)
         top = TopLists(found.items, hits, n_tests, split.train.popularity)
         for place, n in enumerate(cutoffs):
             cut = top.cut(n)
             reached[place, cut.items[:, cutoffs[place - 1] if place else 0 :]] = True
             for metric in listed:
                 values[f"{metric}@{n}"][batch] = LISTED[metric](cut)
+    if in_parts is not None:
+        values, reached = in_parts.joined(values, reached)
     covered = np.logical_or.accumulate(reached, axis=0)[:, :-1].mean(axis=1)
     coverage = {f"coverage@{n}": float(share) for n, share in zip(cutoffs, covered, strict=True)}
     return EvaluationReport(
@@ -174,6 +181,9 @@ def _rank(
     """The top-k items of each user and, only where the AUC is asked for, the counts behind it."""
     items = np.empty((len(users), k), dtype=np.int32, order="F")
     ordered, n_negatives = np.zeros(len(users)), np.zeros(len(users), dtype=np.int64)
+    if isinstance(scorer, RanksInParts):
+        items[:], ordered, n_negatives = scorer.ranked(users, labels, seen, k, with_auc=with_auc)
+        return Ranked(items, ordered, n_negatives)
     if not with_auc and isinstance(scorer, RanksOnDevice):
         items[:] = scorer.top_items(users, seen, k)
         return Ranked(items, ordered, n_negatives)

@@ -26,6 +26,7 @@ from bayesneg.interfaces.learning import (
     Measured,
     Model,
     Observer,
+    RanksInParts,
     RanksOnDevice,
     RefreshesOnDevice,
     Sampled,
@@ -36,7 +37,15 @@ from bayesneg.interfaces.loss import BPR_LOSS, Loss
 from bayesneg.interfaces.negatives import Negatives, weighted_pairs
 from bayesneg.interfaces.rule_sampler import RuleSampler
 from bayesneg.interfaces.sampler_parts import CandidateDraw, FollowsTraining, Prior
-from bayesneg.interfaces.sampling import NO_NEGATIVE, Batch, Embeddings, NegativeSampler, Preset, Scorer
+from bayesneg.interfaces.sampling import (
+    NO_NEGATIVE,
+    Batch,
+    Embeddings,
+    NegativeSampler,
+    Preset,
+    Scorer,
+    Share,
+)
 from bayesneg.interfaces.tracking import TrackedRun, Tracker
 
 __all__ = [
@@ -60,11 +69,13 @@ __all__ = [
     "Observer",
     "Preset",
     "Prior",
+    "RanksInParts",
     "RanksOnDevice",
     "RefreshesOnDevice",
     "RuleSampler",
     "Sampled",
     "Scorer",
+    "Share",
     "StartsFromEmbeddings",
     "Sums",
     "TrackedRun",

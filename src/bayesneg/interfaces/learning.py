@@ -174,6 +174,76 @@ class RanksOnDevice(Protocol):
 
 
 @runtime_checkable
+class RanksInParts(Protocol):
+    """A scorer of which each of several processes has a part; all processes call its methods together."""
+
+    def own_part(self, users: np.ndarray) -> slice:
+        """Find the users of this process.
+
+        Args:
+            users: Numbers of users, ascending.
+
+        Returns:
+            Where those of this process stand among them.
+        """
+        ...
+
+    def rounds(self, n: int) -> int:
+        """Agree on a number of rounds, in each of which all processes take part.
+
+        Args:
+            n: The rounds that this process needs.
+
+        Returns:
+            The most that any process needs.
+        """
+        ...
+
+    def ranked(
+        self, users: np.ndarray, labels: Interactions, seen: Interactions, k: int, *, with_auc: bool
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rank the catalogue for some users of each process.
+
+        Args:
+            users: Users of this process.
+            labels: The pairs to be found.
+            seen: Pairs that are not ranked.
+            k: The length of a list; 0 for none.
+            with_auc: Whether to count for the AUC.
+
+        Returns:
+            Items (B, k) int32, −1 where fewer are left; pairs of a test item and a negative in the right order (B,), a
+            tie as half; negatives (B,). Zeros for what was not asked for.
+        """
+        ...
+
+    def top(self, users: np.ndarray, seen: Interactions | None, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The best items of some users of each process.
+
+        Args:
+            users: Users of this process.
+            seen: Pairs that are not ranked; None to rank all.
+            k: The length of a list.
+
+        Returns:
+            Items (B, k) int32 and their scores, best first; −1 where fewer are left.
+        """
+        ...
+
+    def joined(self, values: Mapping[str, np.ndarray], reached: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """Join what the processes have measured.
+
+        Args:
+            values: Metric → values of this process's users.
+            reached: Flags of what they were recommended.
+
+        Returns:
+            The values of all users, in their order, and the flags that any process has set.
+        """
+        ...
+
+
+@runtime_checkable
 class StartsFromEmbeddings(Protocol):
     """A learner that may start from the embeddings of an earlier run."""
 

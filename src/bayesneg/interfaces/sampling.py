@@ -67,6 +67,14 @@ class Scorer(Protocol):
         ...
 
 
+class Share(NamedTuple):
+    """The part of a batch that one of several processes samples for; each draws what it would in the whole batch."""
+
+    places: np.ndarray  # (B,) int64, ascending, where the pairs stand in the whole batch
+    total: int  # pairs of the whole batch
+    start: int  # the number of training pairs of users before those of this process
+
+
 @dataclass(frozen=True)
 class Batch:
     """The pairs that a sampler chooses negatives for.
@@ -80,6 +88,7 @@ class Batch:
         scorer: The model in its current state.
         rng: The source of all randomness.
         threads: Threads that built-in draws may use; the draws are the same for any number.
+        share: Where the pairs stand in the batch of all processes; None where this is the whole batch.
     """
 
     users: np.ndarray
@@ -90,6 +99,20 @@ class Batch:
     scorer: Scorer
     rng: np.random.Generator
     threads: int = 1
+    share: Share | None = None
+
+    def uniforms(self, width: int) -> np.ndarray:
+        """Draw uniform numbers for each pair.
+
+        Args:
+            width: How many for each.
+
+        Returns:
+            The numbers (B, width) float64, the same for a pair whether its process has all pairs or a part.
+        """
+        if self.share is None:
+            return self.rng.random((len(self.users), width))
+        return self.rng.random((self.share.total, width))[self.share.places]
 
     def score(self, items: np.ndarray) -> np.ndarray:
         """Score some items of each user of the batch.

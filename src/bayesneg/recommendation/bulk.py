@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bayesneg.data.interactions import Interactions
+from bayesneg.errors import InputError
 from bayesneg.evaluation.ranking import users_at_a_time
 from bayesneg.evaluation.vectors import CatalogueScorer
+from bayesneg.interfaces import RanksInParts
 from bayesneg.recommendation.lists import ItemLists, check_length, item_lists
 
 if TYPE_CHECKING:
@@ -40,9 +42,20 @@ def frames(
     check_length(k, scorer.n_items)
     step = max(users_at_a_time(scorer.n_items), ROWS // k)
     user_ids, item_ids = identifiers(data.user_ids), identifiers(data.item_ids)
-    for start in range(0, len(users), step):
+    if isinstance(scorer, RanksInParts):  # each process has the lists of its users
+        if allowed is not None:
+            raise InputError("exclude and only restrict the catalogue of one process; leave them out with torchrun")
+        users = np.sort(users)
+        users = users[scorer.own_part(users)]
+        n = scorer.rounds(max(1, -(-len(users) // step)))
+    else:
+        n = -(-len(users) // step)
+    for start in range(0, n * step, step):
         part = users[start : start + step]
-        lists = item_lists(scorer, seen, part, k, allowed=allowed)
+        if isinstance(scorer, RanksInParts):
+            lists = ItemLists(*scorer.top(part, seen, k))
+        else:
+            lists = item_lists(scorer, seen, part, k, allowed=allowed)
         yield as_frame(lists, user_ids.gather(part), item_ids)
 
 

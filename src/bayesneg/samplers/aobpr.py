@@ -108,7 +108,7 @@ class AOBPR(RuleSampler):
             np.empty((len(unobserved), 0), dtype=np.int32),
             (unobserved > 0).astype(np.int32),
             no_numbers(len(unobserved)),
-            batch.rng.random((len(unobserved), self._n_uniforms)),
+            batch.uniforms(self._n_uniforms),
         )
 
     def state_dict(self) -> dict[str, np.ndarray]:

@@ -27,11 +27,20 @@ class UniformDraw:
 
 
 def uniform_candidates(
-    users: np.ndarray, size: int, *, train: Interactions, rng: np.random.Generator, threads: int = 1
+    users: np.ndarray,
+    size: int,
+    *,
+    train: Interactions,
+    rng: np.random.Generator,
+    threads: int = 1,
+    places: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What :class:`UniformDraw` draws, the same for any number of threads."""
+    """What :class:`UniformDraw` draws, the same for any number of threads; ``places`` are those in a larger batch."""
     from bayesneg.kernels.numba import draws
+    from bayesneg.kernels.numba.distributed import draws_at
 
+    if places is not None:
+        return draws_at.uniform_candidates(users, places, train.observed, size, seed_from(rng), threads=threads)
     return draws.uniform_candidates(users, train.observed, size, seed_from(rng), threads=threads)
 
 
@@ -61,8 +70,16 @@ def candidate_count(candidates: int | Literal["all"], n_items: int) -> int:
 
 def drawn_by(draw: CandidateDraw, batch: Batch, size: int) -> tuple[np.ndarray, np.ndarray]:
     """The draw's candidates and sizes; those of a custom draw are checked, since compiled code relies on them."""
+    places = None if batch.share is None else batch.share.places
     if isinstance(draw, UniformDraw):
-        return uniform_candidates(batch.users, size, train=batch.train, rng=batch.rng, threads=batch.threads)
+        return uniform_candidates(
+            batch.users, size, train=batch.train, rng=batch.rng, threads=batch.threads, places=places
+        )
+    if places is not None:
+        raise InputError(
+            f"{type(draw).__name__} draws for all pairs of a batch at once, and each process has a part of them; train "
+            "in one process, or with the default draw"
+        )
     candidates, sizes = draw.draw(batch.users, size, train=batch.train, rng=batch.rng)
     items, sizes = np.asarray(candidates), np.asarray(sizes)
     if items.shape != (len(batch.users), size) or sizes.shape != (len(batch.users),):

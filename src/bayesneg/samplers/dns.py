@@ -81,4 +81,4 @@ class DNS(RuleSampler):
 
     def draws(self, batch: Batch) -> Draws:
         candidates, sizes = drawn_by(self.draw, batch, self.width(batch.train.n_items))
-        return Draws(candidates, sizes, no_numbers(len(sizes)), batch.rng.random((len(sizes), self.negatives)))
+        return Draws(candidates, sizes, no_numbers(len(sizes)), batch.uniforms(self.negatives))

@@ -113,4 +113,4 @@ class SIR(RuleSampler):
             candidates, sizes = drawn_by(UniformDraw(), batch, size)
         else:
             candidates, sizes = weighted_candidates(prepared(self.tables), batch, size)
-        return Draws(candidates, sizes, no_numbers(len(sizes)), batch.rng.random((len(sizes), self.negatives)))
+        return Draws(candidates, sizes, no_numbers(len(sizes)), batch.uniforms(self.negatives))

@@ -101,7 +101,7 @@ class SRNS(RuleSampler):
     def draws(self, batch: Batch) -> Draws:
         size = self.memory + self.fresh  # enough that ``fresh`` of them are not in memory
         candidates, sizes = drawn_by(UniformDraw(), batch, size)
-        return Draws(candidates, sizes, no_numbers(len(sizes)), batch.rng.random((len(sizes), size)))
+        return Draws(candidates, sizes, no_numbers(len(sizes)), batch.uniforms(size))
 
     def end_epoch(self, epoch: int, scorer: Scorer) -> None:
         state = prepared(self.state)

@@ -10,15 +10,16 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bayesneg.checks import whole
 from bayesneg.config.loss_specs import as_loss
 from bayesneg.config.recommended import EPOCHS, EVALUATED_USERS, PATIENCE, recommended
 from bayesneg.config.run_description import run_description
 from bayesneg.data.splits import Split
+from bayesneg.distributed import is_distributed
 from bayesneg.errors import DivergedError, InputError
-from bayesneg.interfaces import Loss, Model, NegativeSampler, Observer, Tracker
+from bayesneg.interfaces import Learner, Loss, Model, NegativeSampler, Observer, Tracker
 from bayesneg.models.baseline import Baseline, NoSampler
 from bayesneg.models.validate import check_several
 from bayesneg.progress import epoch_bar
@@ -37,6 +38,10 @@ from bayesneg.training.arguments import (
     warn_of_cold_validation,
 )
 from bayesneg.training.state import EpochLine, TrainingState
+
+if TYPE_CHECKING:
+    from bayesneg.distributed.group import ProcessGroup
+    from bayesneg.training.processes import DistributedRecorder
 
 
 def fit(
@@ -131,8 +136,17 @@ def fit(
             whole(name, amount)
     earlier = None if start is None else Start(start, model, split.train, split.held_out)
     train = replace(split.train, truth=None)  # a sampler never sees the ground truth
-    fresh = stream(seed, "init")
-    learner = model.start(train, rng=fresh) if earlier is None else earlier.begin(train, rng=fresh)
+    fresh, group = stream(seed, "init"), None
+    learner: Learner
+    if is_distributed():
+        from bayesneg.training.processes import begun
+
+        how_long = {"epochs": epochs, "seed": seed, "select": select, "evaluate_every": evaluate_every, "out": out}
+        group, learner = begun(model, split, sampler, loss, train, fresh, earlier, **how_long)
+        if group.rank != 0:  # rank 0 speaks
+            progress, trackers = False, []
+    else:
+        learner = model.start(train, rng=fresh) if earlier is None else earlier.begin(train, rng=fresh)
     if epochs > 1 and select != "last" and not tells_epochs_apart(learner, split, evaluate_users):
         warn_of_cold_validation(epochs)
         select, patience = "last", None
@@ -160,7 +174,8 @@ def fit(
         evaluate_users=evaluate_users,
     )
     folder = None if out is None else Path(out)
-    recorder = Recorder(folder, resume=resume, record=record, split=split, training=training, epochs=epochs)
+    recording = {"resume": resume, "record": record, "split": split, "training": training, "epochs": epochs}
+    recorder = recorder_of(group, folder, **recording)
     with ExitStack() as stack:
         try:
             tracking = stack.enter_context(tracked(trackers, record, folder, training.lines))
@@ -181,7 +196,9 @@ def fit(
                 recorder.discard()  # it never worked: nothing is left behind
             raise
         except KeyboardInterrupt:
-            if len(training.lines) == training.epoch:  # between two epochs; within one the last checkpoint is kept
+            if (
+                group is None and len(training.lines) == training.epoch
+            ):  # between two epochs; within one the last checkpoint is kept
                 recorder.checkpoint()
             raise
         reported = training.restore_reported()
@@ -192,3 +209,12 @@ def fit(
         recorder.finish(run, report)
         tracking.finish("finished", report.mean)
     return replace(run, record=with_result(run.record, report))
+
+
+def recorder_of(group: ProcessGroup | None, folder: Path | None, **recording: Any) -> Recorder | DistributedRecorder:
+    """What writes the run: of one process, or of several together."""
+    if group is None:
+        return Recorder(folder, **recording)
+    from bayesneg.training.processes import DistributedRecorder
+
+    return DistributedRecorder(folder, group=group, **recording)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,9 @@ from bayesneg.cli.finished.arguments import ItemColumns, ItemDataFile, RunFolder
 from bayesneg.cli.finished.listing import list_rows, show_list
 from bayesneg.cli.groups import command
 from bayesneg.cli.output import check_file, counted, named_as_options, say, show, show_json
+from bayesneg.cli.processes import TIMEOUT, is_first, join, load_in_parts, one_after_another, sum_over_processes
 from bayesneg.data.interactions import Interactions
+from bayesneg.distributed import is_distributed
 from bayesneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -127,6 +130,10 @@ def recommend(
     from bayesneg.runs.run import load_run
 
     _check_out(out, whom, force)
+    join("auto", TIMEOUT)
+    if is_distributed():
+        _write_parts(run, whom, k, which, out, json=json, quiet=quiet)
+        return
     loaded = load_run(run)
     train = loaded.split.train
     restrictions = which.read(train, skip_unknown=whom.skip_unknown)
@@ -142,6 +149,25 @@ def recommend(
         _for_new_user(loaded, whom, k, restrictions, titles, json=json)
     else:
         _for_one(loaded, whom.user, k, restrictions, titles, json=json)
+
+
+def _write_parts(folder: Path, whom: Whom, k: int, which: Which, out: Path | None, *, json: bool, quiet: bool) -> None:
+    """With torchrun: each process writes the users whose embeddings it reads, a Parquet file in the folder ``out``."""
+    from bayesneg.recommendation.table_files import write_frames
+
+    if out is None or out.suffix != ".parquet" or not whom.all_users:
+        raise InputError("several processes write one folder of Parquet files: give --all-users and --out recs.parquet")
+    if which.exclude is not None or which.only is not None:
+        raise InputError("--exclude and --only restrict the catalogue of one process; leave them out with torchrun")
+    run, rank = load_in_parts(folder), int(os.environ["RANK"])
+    one_after_another(lambda: out.mkdir(exist_ok=True) if is_first() else None)
+    chunks = run.recommend_in_chunks(k=k, include_seen=which.include_seen, include_held_out=which.include_held_out)
+    n_rows = sum_over_processes(write_frames(chunks, out / f"part-{rank:05d}.parquet"))
+    n_users = run.split.train.n_users
+    if is_first() and json:
+        show_json({"out": str(out), "k": k, "n_users": n_users, "n_rows": n_rows})
+    elif is_first():
+        show(f"{counted(n_users, 'user', 'users')}, {counted(n_rows, 'row', 'rows')}: {out}")
 
 
 def _check_out(out: Path | None, whom: Whom, force: bool) -> None:

@@ -10,6 +10,7 @@ from typer.core import TyperCommand
 
 WIDTH: Final = 78
 RARE: Final = {  # options that --help leaves to --help-all
+    "ranks_timeout",
     "user_column", "item_column", "rating_column", "time_column", "user_columns", "separator", "header", "min_rating",
     "format", "data_dir", "split_seed", "user_file", "device", "evaluate_every", "jobs", "label", "fingerprint",
     "allow_code", "force", "evaluate_users", "start",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bayesneg.runs.run import Run
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrainReading(opt.Reading):
     """DATA and how it is read."""
 
@@ -25,8 +25,8 @@ class TrainReading(opt.Reading):
         typer.Argument(
             metavar="DATA",
             help="built-in dataset (synthetic, ml-100k, ml-1m, yahoo-r3, kuairec, gowalla, yelp2018), a file or "
-            "folder (CSV, TSV, ::, Parquet, adjacency lists), a run folder, whose split is used, or a TOML file that "
-            "describes the run",
+            "folder (CSV, TSV, ::, Parquet, adjacency lists, prepared data), a run folder, whose split is used, or a "
+            "TOML file that describes the run",
         ),
     ]
 

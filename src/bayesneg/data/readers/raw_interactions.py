@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from bayesneg.data.interactions import Interactions, numbered
+from bayesneg.data.interactions import Interactions
+from bayesneg.data.numbering import numbered
 from bayesneg.errors import DataError
 
 USER = "user"  # the identifier column of a table of users
@@ -65,11 +66,17 @@ def nothing_left(source: str, n_below_min_rating: int) -> DataError:
     )
 
 
+def alike(first: pl.Series, second: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Both as they are; where one holds integers and the other text, both as text."""
+    if first.dtype == second.dtype:
+        return first, second
+    return first.cast(pl.String), second.cast(pl.String)
+
+
 def stacked(first: pl.Series, second: pl.Series) -> pl.Series:
-    """Both one after the other; where one holds integers and the other text, both become text."""
-    if first.dtype != second.dtype:
-        first, second = first.cast(pl.String), second.cast(pl.String)
-    return pl.concat([first.alias("id"), second.alias("id")])
+    """Both one after the other, as :func:`alike` makes them."""
+    first, second = alike(first, second)
+    return pl.concat([first.alias("id"), second.alias("id")], rechunk=True)
 
 
 def concatenate(first: RawInteractions, second: RawInteractions, *, source: str) -> RawInteractions:

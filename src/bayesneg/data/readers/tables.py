@@ -6,6 +6,8 @@ when that pass meets something wrong does :mod:`~bayesneg.data.readers.faults` r
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -31,10 +33,67 @@ def read_table(
     min_rating: float | None = None,
 ) -> RawInteractions:
     """The rows of a text table; rows rated below ``min_rating`` are left out and counted."""
+    layout = table_layout(path, wanted, separator=separator, header=header, min_rating=min_rating)
+    return _as_rows(_collected(layout, min_rating), layout, min_rating)
+
+
+def table_layout(
+    path: Path, wanted: Columns, *, separator: str | None, header: bool | None, min_rating: float | None
+) -> Layout:
+    """The layout of a table, which has ratings where they are asked for."""
     layout = sniff(path, wanted, separator=separator, header=header)
     if min_rating is not None and layout.places.rating is None:
         raise no_rating_column(str(path), layout.names if layout.header else ())
-    frame = _collected(layout, min_rating)
+    return layout
+
+
+def table_chunks(
+    layout: Layout, *, min_rating: float | None = None, first_row: int = 0, size: int
+) -> Iterator[tuple[int, RawInteractions]]:
+    """The rows of a text table from ``first_row`` on, about ``size`` of them at a time, each with the rows it took.
+
+    Columns are typed for each chunk: of two chunks, one may hold integers and the other text.
+    """
+
+    @cache
+    def raise_fault() -> None:  # once, since it reads the whole file
+        raise_first_fault(layout, rating_needed=min_rating is not None)
+
+    encoding: Encoding = "utf8"
+    while True:
+        rows, names = _used_columns(_fields(layout, encoding), layout, min_rating)
+        try:
+            for frame, is_last in _with_last(_batches(rows, first_row, size)):
+                found = typed(frame.lazy(), names)
+                found = _checked(_without_blank_end(found, layout.path) if is_last else found, layout, raise_fault)
+                yield len(frame), _as_rows(found, layout, min_rating)
+                first_row += len(frame)
+            return
+        except pl.exceptions.NoDataError:  # polars before 2.0, for a file with a header alone
+            return
+        except pl.exceptions.PolarsError as error:
+            raise_fault()
+            if encoding == "utf8-lossy":
+                raise _not_a_table(layout, error) from error
+            encoding = "utf8-lossy"
+
+
+def _batches(rows: pl.LazyFrame, first_row: int, size: int) -> Iterator[pl.DataFrame]:
+    yield from rows.slice(first_row).collect_batches(chunk_size=size, maintain_order=True, engine="streaming")
+
+
+def _with_last(frames: Iterator[pl.DataFrame]) -> Iterator[tuple[pl.DataFrame, bool]]:
+    """Each frame that has rows, and whether it is the last."""
+    before = None
+    for frame in frames:
+        if before is not None and len(frame):
+            yield before, False
+        before = frame if len(frame) else before
+    if before is not None:
+        yield before, True
+
+
+def _as_rows(frame: pl.DataFrame, layout: Layout, min_rating: float | None) -> RawInteractions:
     n_rows = len(frame)
     if min_rating is not None:
         frame = frame.filter("kept")
@@ -44,7 +103,7 @@ def read_table(
         times=frame["time"] if "time" in frame.columns else None,
         user_table=user_table(frame, layout.places.user_columns),
         n_below_min_rating=n_rows - len(frame),
-        source=str(path),
+        source=str(layout.path),
     )
 
 
@@ -72,9 +131,18 @@ def _collected(layout: Layout, min_rating: float | None) -> pl.DataFrame:
     except pl.exceptions.PolarsError:
         raise_first_fault(layout, rating_needed=min_rating is not None)
         frame = _collected_lossy(layout, min_rating)
-    frame = _timed(_without_blank_ids(_without_blank_end(frame, layout.path)))
+    return _checked(
+        _without_blank_end(frame, layout.path),
+        layout,
+        lambda: raise_first_fault(layout, rating_needed=min_rating is not None),
+    )
+
+
+def _checked(frame: pl.DataFrame, layout: Layout, raise_fault: Callable[[], None]) -> pl.DataFrame:
+    """The rows without blank lines; an error for the first one that is invalid."""
+    frame = _timed(_without_blank_ids(frame))
     if not frame["fine"].all():
-        raise_first_fault(layout, rating_needed=min_rating is not None)
+        raise_fault()
         frame = frame.filter("filled")  # the others are blank lines
         frame = frame.with_columns(as_ids(frame["user"]), as_ids(frame["item"]))
         if "time" in frame.columns and frame["time"].has_nulls():
@@ -91,8 +159,11 @@ def _collected_lossy(layout: Layout, min_rating: float | None) -> pl.DataFrame:
     except pl.exceptions.NoDataError as error:  # polars before 2.0, for a file with a header alone
         raise nothing_left(str(layout.path), 0) from error
     except pl.exceptions.PolarsError as error:
-        reason = str(error).splitlines()[0]
-        raise DataError(f"{layout.path}: this cannot be read as a table; {reason}") from error
+        raise _not_a_table(layout, error) from error
+
+
+def _not_a_table(layout: Layout, error: Exception) -> DataError:
+    return DataError(f"{layout.path}: this cannot be read as a table; {str(error).splitlines()[0]}")
 
 
 def _without_blank_ids(frame: pl.DataFrame) -> pl.DataFrame:

@@ -139,6 +139,9 @@ class EmbeddingScores:
         self.last_pool = pool, x
         return x
 
+    def kept_rows(self, users: Tensor) -> Tensor:
+        return users
+
     def user_vectors(self) -> Tensor:
         return self.batch_users
 
@@ -245,6 +248,9 @@ class DirectScores:
 
     def penalty(self, positives: Tensor, negatives: Negatives, shares: Tensor, strength: float) -> Tensor:
         raise InputError("this model gives scores and no vectors; use penalty='weight_decay'")
+
+    def kept_rows(self, users: Tensor) -> Tensor:
+        return users
 
     def user_vectors(self) -> Tensor:
         raise InputError(

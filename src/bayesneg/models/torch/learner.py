@@ -155,16 +155,9 @@ class TorchLearner:
         labels: Mapping[str, Interactions] = NO_LABELS,
     ) -> Iterator[Sampled | Measured]:
         self.trainable.set_learning_rate(self.settings.rate_at(epoch))
-        if self._learns_one(sampler, loss):
+        if learns_one(self.settings, sampler, loss):
             return self._train_on_one(sampler, epoch, order, rng)
         return self._train_weighted(sampler, epoch, order, rng, loss, labels)
-
-    def _learns_one(self, sampler: NegativeSampler, loss: Loss) -> bool:
-        """Whether each example has one negative and the BPR loss, for which there are special kernels."""
-        plain = type(loss.form()) is PairwiseLogistic and self.settings.similarity == "inner"
-        if not isinstance(sampler, RuleSampler):
-            return plain and not sampler.gives_weights
-        return plain and not sampler.is_shared and not sampler.gives_weights
 
     def _train_weighted(
         self,
@@ -347,3 +340,11 @@ class TorchLearner:
         if self.device.type == "cpu":
             return EmbeddingScorer(users, items, cold=cold)
         return EmbeddingsRankedOnGPU(users, items, self.device, self.settings.chunk, cold=cold)
+
+
+def learns_one(settings: TorchSettings, sampler: NegativeSampler, loss: Loss) -> bool:
+    """Whether each example has one negative and the BPR loss, for which there are special kernels."""
+    plain = type(loss.form()) is PairwiseLogistic and settings.similarity == "inner"
+    if not isinstance(sampler, RuleSampler):
+        return plain and not sampler.gives_weights
+    return plain and not sampler.is_shared and not sampler.gives_weights

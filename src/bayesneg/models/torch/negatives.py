@@ -20,17 +20,23 @@ from bayesneg.kernels.reference.mixing import Mixing
 from bayesneg.kernels.reference.plans import PoolPlan
 from bayesneg.kernels.reference.pools import SharedPool
 from bayesneg.kernels.reference.selections import Selection
-from bayesneg.kernels.torch.choices.base import DrawTensors, TensorBatch
+from bayesneg.kernels.torch.choices.base import BatchScores, DrawTensors, TensorBatch
 from bayesneg.kernels.torch.draws import first_of_its_user
 from bayesneg.kernels.torch.mixing import mixed
 from bayesneg.kernels.torch.pools import TorchPoolWeights
 from bayesneg.kernels.torch.score_lists import TrainingRows
 from bayesneg.kernels.torch.selections import TorchSelection, torch_selection
-from bayesneg.models.torch.batch_scores import NO_VECTORS, DirectScores, EmbeddingScores
+from bayesneg.models.torch.batch_scores import NO_VECTORS, EmbeddingScores
 from bayesneg.models.torch.steps import ChoiceOnHost
 from bayesneg.models.validate import validate_weighted
 
-BatchScorer = EmbeddingScores | DirectScores
+
+class BatchScorer(BatchScores, Protocol):
+    """Scores of a batch, also of a pool that its examples share."""
+
+    def of_pool(self, pool: Tensor) -> Tensor:
+        """Scores (B, N) of a pool (N,), without gradients."""
+        ...
 
 
 class DrawSource(Protocol):

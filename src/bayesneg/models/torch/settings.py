@@ -31,7 +31,9 @@ class TorchSettings:
             as in the original LightGCN.
         scale_regularization: Whether the penalty is multiplied by 128 / ``batch_size``, so that an epoch, which takes
             fewer steps with larger batches, shrinks the parameters as much.
-        batch_size: The number of training pairs per step.
+        adam_rows: Which embeddings a step of Adam moves: ``"all"``, also those without a gradient, by their moments and
+            the weight decay; or the ``"touched"`` ones of the mini-batch, which takes time in proportion to it.
+        batch_size: The number of training pairs per step, of all processes together.
         shuffle: ``"epoch"`` draws a new order of the training pairs for each epoch; ``"once"`` keeps one order.
         device: Where the model trains: ``"cuda"``, ``"cpu"``, or ``"auto"``, a GPU where there is one.
         chunk: The number of scores held at once where a sampler looks at the whole catalogue.
@@ -45,6 +47,7 @@ class TorchSettings:
     regularization: float = 1e-5
     penalty: Literal["weight_decay", "batch", "first_layer"] = "weight_decay"
     scale_regularization: bool = False
+    adam_rows: Literal["all", "touched"] = "all"
     batch_size: int = 128
     shuffle: Literal["once", "epoch"] = "epoch"
     device: Literal["auto", "cpu", "cuda"] = "auto"
@@ -59,6 +62,7 @@ class TorchSettings:
         number("decay", self.decay, above=0)
         number("regularization", self.regularization, least=0)
         one_of("penalty", self.penalty, ("weight_decay", "batch", "first_layer"))
+        one_of("adam_rows", self.adam_rows, ("all", "touched"))
         one_of("shuffle", self.shuffle, ("once", "epoch"))
         one_of("device", self.device, ("auto", "cpu", "cuda"))
         one_of("similarity", self.similarity, ("inner", "cosine"))

@@ -48,7 +48,7 @@ class TorchSummaries:
         which = which.unique()  # type: ignore[no-untyped-call]
         gone = (users[which] - self.then[which]).norm(dim=1) / lengths_of(self.then[which])[:, 0]
         due = which[(self.made[which] != epoch) | (gone > moved)]
-        pooled = items[self.items]
+        pooled = self._pooled(items)
         for part in due.split(max(1, SCORES // len(pooled))):  # type: ignore[no-untyped-call]
             own = users[part]
             x, weights = own @ pooled.T, self.weights.repeat(len(part), 1)
@@ -57,6 +57,10 @@ class TorchSummaries:
             self.knots[part] = summarise(x, weights, self.ranks) / lengths_of(own)
         self.then[due], self.made[due] = users[due], epoch
         return self.knots
+
+    def _pooled(self, items: Tensor) -> Tensor:
+        """The embeddings of the pool's items."""
+        return items[self.items]
 
     def _choose_pool(self, users: Tensor, items: Tensor, size: int) -> None:
         from bayesneg.kernels.numba.summaries import pool_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -17,11 +17,23 @@ from bayesneg.kernels.reference.losses import LossValues, Scores
 from bayesneg.kernels.reference.mixing import Layers
 from bayesneg.kernels.torch import losses
 from bayesneg.models.torch.adam import Adam
-from bayesneg.models.torch.batch_scores import DirectScores, EmbeddingScores, pooled
+from bayesneg.models.torch.batch_scores import DirectScores, EmbeddingScores, ScoredBatch, pooled
 from bayesneg.models.torch.device import memory_named, pick_device
 from bayesneg.models.torch.graph import SmoothedEmbeddings
 from bayesneg.models.torch.settings import TorchSettings
 from bayesneg.models.validate import evaluate_custom
+
+
+class TrainableScores(Protocol):
+    """Scores of a batch through which gradients flow."""
+
+    def scored(self, positives: Tensor, negatives: Negatives) -> ScoredBatch:
+        """The scores of the positives (B,) and of the negatives (B, K), and what they are computed from."""
+        ...
+
+    def penalty(self, positives: Tensor, negatives: Negatives, shares: Tensor, strength: float) -> Tensor:
+        """½ · strength · the squared norms of the batch's embeddings, by the shares (B, K) of the negatives."""
+        ...
 
 
 class Trainable:
@@ -55,6 +67,7 @@ class Trainable:
             weight_decay=settings.strength if settings.penalty == "weight_decay" else 0.0,
             fused=True,
             capturable=on_gpu,
+            rows=settings.adam_rows,
         )
 
     # ---------------------------------------------------------------------------------------------------------- a step
@@ -123,23 +136,11 @@ class Trainable:
         Returns:
             The scores before the step, and the loss with its derivatives, of each example.
         """
-        scored = scores.scored(positives, negatives)
-        given = Scores(
-            scored.positive.detach(), scored.negatives.detach(), negatives.weights, negatives.log_q, **more
-        )  # fmt: skip
-        values = evaluate_loss(loss, given)
-        counted = losses.counted(given.weights)
-        share = counted / counted.sum().clamp(min=1)
-        outputs, slopes = scored.pulled(values, share)
-        strength = 0.0 if self.settings.penalty == "weight_decay" else self.settings.strength
-        if strength:
-            shares = share[:, None] * given.weights / given.weights.sum(dim=1, keepdim=True).clamp(min=1e-30)
-            outputs.append(scores.penalty(positives, negatives, shares, strength))
-            slopes.append(torch.ones_like(outputs[-1]))
         self.optimizer.zero_grad(set_to_none=True)
-        torch.autograd.backward(outputs, slopes)
+        strength = 0.0 if self.settings.penalty == "weight_decay" else self.settings.strength
+        found = backpropagate(scores, positives, negatives, loss, strength, **more)
         self.optimizer.step()
-        return given, values
+        return found
 
     def set_learning_rate(self, rate: float) -> None:
         for group in self.optimizer.param_groups:
@@ -255,6 +256,38 @@ class Trainable:
 
     def is_finite(self) -> bool:
         return all(bool(torch.isfinite(parameter).all()) for parameter in self.module.parameters())
+
+
+def backpropagate(
+    scores: TrainableScores, positives: Tensor, negatives: Negatives, loss: Loss, strength: float, **more: Any
+) -> tuple[Scores, LossValues]:
+    """Accumulate the gradients of the mean loss of the examples with a negative that counts.
+
+    Args:
+        scores: The scores of the batch.
+        positives: The positives (B,).
+        negatives: The negatives, with weights.
+        loss: The loss.
+        strength: The L2 penalty on the embeddings of the batch.
+        **more: Further fields of :class:`~bayesneg.kernels.reference.losses.Scores`.
+
+    Returns:
+        The scores, and the loss with its derivatives, of each example.
+    """
+    scored = scores.scored(positives, negatives)
+    given = Scores(
+        scored.positive.detach(), scored.negatives.detach(), negatives.weights, negatives.log_q, **more
+    )  # fmt: skip
+    values = evaluate_loss(loss, given)
+    counted = losses.counted(given.weights)
+    share = counted / counted.sum().clamp(min=1)
+    outputs, slopes = scored.pulled(values, share)
+    if strength:
+        shares = share[:, None] * given.weights / given.weights.sum(dim=1, keepdim=True).clamp(min=1e-30)
+        outputs.append(scores.penalty(positives, negatives, shares, strength))
+        slopes.append(torch.ones_like(outputs[-1]))
+    torch.autograd.backward(outputs, slopes)
+    return given, values
 
 
 def evaluate_loss(loss: Loss, scores: Scores) -> LossValues:

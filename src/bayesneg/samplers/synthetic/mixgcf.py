@@ -79,5 +79,5 @@ class MixGCF(RuleSampler):
     def draws(self, batch: Batch) -> Draws:
         size = self.candidates * self.negatives
         candidates, sizes = drawn_by(UniformDraw(), batch, size)
-        shares = batch.rng.random((len(sizes), size * n_layers_of(batch.scorer)))
+        shares = batch.uniforms(size * n_layers_of(batch.scorer))
         return Draws(candidates, sizes, no_numbers(len(sizes)), shares)

@@ -29,6 +29,10 @@ class BatchScores(Protocol):
         """Scores (b, n_items) of every item for some examples of the batch."""
         ...
 
+    def kept_rows(self, users: Tensor) -> Tensor:
+        """Where users (B,) stand in tables that hold a row for each user of this process."""
+        ...
+
     def user_vectors(self) -> Tensor:
         """The users' embeddings (B, d)."""
         ...
@@ -36,6 +40,14 @@ class BatchScores(Protocol):
     def item_vectors(self) -> Tensor:
         """The embeddings of all items (n_items, d)."""
         ...
+
+
+class CountsInParts(ABC):
+    """Scores of a batch where each process has a part of the catalogue: F is counted by all of them together."""
+
+    @abstractmethod
+    def counts_at_most(self, items: Tensor) -> tuple[Tensor, Tensor]:
+        """Scores (B, 1 + m) of items, and #{x ≤ x_l} (B, m) over the catalogue for all but the first of a row."""
 
 
 class DrawTensors(NamedTuple):

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from bayesneg.kernels.reference.choices.posterior import LeastRisk, LeastRiskBySummary, MostUnbiased
 from bayesneg.kernels.reference.formulas import list_sizes, risk
-from bayesneg.kernels.torch.choices.base import BatchScores, TensorBatch, TorchChoice, executes
+from bayesneg.kernels.torch.choices.base import BatchScores, CountsInParts, TensorBatch, TorchChoice, executes
 from bayesneg.kernels.torch.formulas import counted_unbias, info, items_above, lengths_of
 from bayesneg.kernels.torch.gradients import fused_for
 from bayesneg.kernels.torch.score_lists import (
@@ -38,7 +38,8 @@ class TorchMostUnbiased(TorchChoice):
 
     def _choose(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> Tensor:
         drawn, fused = batch.draws, fused_for(self.device)
-        if fused is not None and batch.chunk >= rows.n_items and drawn.candidates.shape[1] <= FEW:
+        whole = not isinstance(scores, CountsInParts)
+        if fused is not None and whole and batch.chunk >= rows.n_items and drawn.candidates.shape[1] <= FEW:
             return fused.choose_by_posterior(
                 scores.chunk(0, rows.n_items), batch.positives, batch.starts, batch.counts, rows.items,
                 drawn.candidates, drawn.sizes, drawn.priors, self.weight, over=self.rule.over,
@@ -65,6 +66,8 @@ class TorchMostUnbiased(TorchChoice):
 
         The scores are read off the chunks, so that each candidate counts itself whatever the rounding.
         """
+        if isinstance(scores, CountsInParts):
+            return scores.counts_at_most(items)
         every = self.rule.over.with_observed
         pairs = None if every else observed_pairs(rows, batch.starts, batch.counts, batch.capacity)
         m = items.shape[1] - 1
@@ -114,7 +117,7 @@ class TorchLeastRiskBySummary(TorchLeastRisk):
     ) -> tuple[Tensor, Tensor]:
         x = scores.of(items)
         z = x[:, 1:] / lengths_of(scores.user_vectors())
-        above = items_above(self.knots.index_select(0, batch.users), self.ranks, z)
+        above = items_above(self.knots.index_select(0, scores.kept_rows(batch.users)), self.ranks, z)
         n_counted, _ = list_sizes(self.rule.over, rows.n_items, batch.counts)
         return x, n_counted[:, None] - torch.minimum(above, n_counted[:, None] - 1.0)
 

@@ -1,0 +1,150 @@
+"""Files of a prepared folder: arrays that grow at their end, small JSON, one writer at a time.
+
+A file is complete or is not there under its name; an array that grows is as long as the journal says.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from bayesneg.errors import InputError
+
+ROW_GROUP = 1 << 20  # rows, so that the bytes of a Parquet file do not depend on threads
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """A failed write, such as that of a full disk, names its file."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+        raise
+
+
+def write_whole(path: Path, content: bytes | memoryview) -> None:
+    """A file that is complete when it appears."""
+    partial = path.with_name(f"{path.name}.partial")
+    with naming(path):
+        partial.write_bytes(content)
+        partial.replace(path)
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_whole(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def read_json(path: Path) -> Any:
+    """The value of a JSON file; an error that names it where it is damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{path}: this is not JSON ({error}); prepare the data into a new folder") from error
+
+
+def write_array(path: Path, array: np.ndarray) -> None:
+    stream = BytesIO()
+    np.lib.format.write_array_header_1_0(stream, _header(array.dtype, len(array)))
+    partial = path.with_name(f"{path.name}.partial")
+    with naming(path), partial.open("wb") as file:
+        file.write(stream.getvalue())
+        file.write(np.ascontiguousarray(array).data)
+    with naming(path):
+        partial.replace(path)
+
+
+def write_table(path: Path, frame: pl.DataFrame) -> None:
+    stream = BytesIO()
+    frame.rechunk().write_parquet(stream, compression="zstd", row_group_size=ROW_GROUP)
+    write_whole(path, stream.getbuffer())
+
+
+def mapped(path: Path) -> np.ndarray:
+    """An array that is read where it is used; nothing but the header is read now."""
+    try:
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    except (ValueError, EOFError) as error:
+        raise InputError(f"{path}: the file is cut off or damaged ({error}); prepare the data again") from error
+
+
+class GrowingArray:
+    """An ``.npy`` file that grows at its end; ``length`` cuts off what a killed process wrote after it."""
+
+    def __init__(self, path: Path, dtype: str, *, length: int = 0) -> None:
+        self.path, self.dtype, self.length = path, np.dtype(dtype), length
+        with naming(path):
+            self._file = path.open("r+b" if length else "wb")
+            self._write_header()
+            self._file.truncate(self._start + length * self.dtype.itemsize)
+            self._file.seek(0, os.SEEK_END)
+
+    def append(self, values: np.ndarray) -> None:
+        with naming(self.path):
+            self._file.write(np.ascontiguousarray(values, dtype=self.dtype).data)
+            self.length += len(values)
+
+    def flush(self) -> None:
+        """Everything appended is in the file, whatever happens to this process."""
+        with naming(self.path):
+            self._file.flush()
+
+    def close(self) -> None:
+        with naming(self.path):
+            self._write_header()
+            self._file.close()
+
+    def __enter__(self) -> GrowingArray:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _write_header(self) -> None:
+        """The header has room for any length, so that it can be written again in place."""
+        self._file.seek(0)
+        np.lib.format.write_array_header_1_0(self._file, _header(self.dtype, self.length))
+        self._start = self._file.tell()
+
+
+def _header(dtype: np.dtype[Any], length: int) -> dict[str, Any]:
+    return {"descr": dtype.str, "fortran_order": False, "shape": (length,)}
+
+
+@contextmanager
+def scratch_array(path: Path, dtype: str, length: int) -> Iterator[np.ndarray]:
+    """A mapped array of zeros that is deleted afterwards; its space is reserved, so a full disk is an error now."""
+    size = max(1, length * np.dtype(dtype).itemsize)
+    with naming(path), path.open("wb") as file:
+        if sys.platform == "linux":
+            os.posix_fallocate(file.fileno(), 0, size)
+        else:
+            file.truncate(size)
+    try:
+        yield np.memmap(path, dtype=dtype, mode="r+", shape=(length,)).view(np.ndarray)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def only_writer(folder: Path) -> Iterator[None]:
+    """At most one process writes here; the lock of a killed one is free."""
+    path = folder / ".lock"
+    with naming(path):
+        file = path.open("a")
+    with file:
+        if sys.platform != "win32":
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

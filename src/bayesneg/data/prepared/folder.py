@@ -1,0 +1,117 @@
+"""A prepared folder: what is in it, and reading it in no time.
+
+::
+
+    prepared.json      counts, types, fingerprint, sources and options; written last, so that it marks a whole folder
+    indptr.npy         start of each user's row in indices, (n_users + 1,) int64
+    indices.npy        items, ascending within a user, (n,) int32
+    times.npy          time of each interaction, (n,) int64 or float64, where there are times
+    user_ids.parquet   raw identifiers in the order of their numbers, column "id"; item_ids.parquet likewise
+    user_ids.npy       the same where they are integers, to be mapped; item_ids.npy likewise
+    user_columns.parquet  user features in the order of the users, where some were kept
+    splits/NAME/       split.json, and train/, test/, validation/ with their indptr.npy, indices.npy, times.npy
+    work/              what is needed to go on after an interruption; gone when the folder is whole
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from bayesneg.data.interactions import Interactions
+from bayesneg.data.prepared.files import mapped, read_json, write_array, write_table
+from bayesneg.errors import DataError
+
+FACTS: Final = "prepared.json"
+FORMAT: Final = "bayesneg prepared data"
+VERSION: Final = 1
+USERS, ITEMS = "user_ids", "item_ids"
+
+
+def is_prepared(folder: Path) -> bool:
+    """Whether the folder holds prepared data, all of it."""
+    return (folder / FACTS).is_file()
+
+
+def read_facts(folder: Path) -> dict[str, Any]:
+    """The facts of a prepared folder; an error for one of another version."""
+    facts = read_json(folder / FACTS)
+    if not isinstance(facts, dict) or facts.get("format") != FORMAT or facts.get("version") != VERSION:
+        raise DataError(
+            f"{folder / FACTS}: this is not {FORMAT} of version {VERSION}; prepare the sources again, into a new folder"
+        )
+    return facts
+
+
+def load_prepared(folder: Path, *, name: str) -> Interactions:
+    """The interactions of a prepared folder, mapped: nothing is read before it is used, except identifiers of text."""
+    facts = read_facts(folder)
+    try:
+        data = map_rows(folder, facts, name=name)
+    except FileNotFoundError as error:
+        raise DataError(f"{error.filename}: no such file, but {FACTS} needs it; prepare the data again") from error
+    counted = (len(data), data.n_users, data.n_items, len(data.indptr) - 1)
+    if counted != (facts["interactions"], facts["users"], facts["items"], facts["users"]):
+        raise DataError(f"{folder}: its arrays do not have the lengths that {FACTS} says; prepare the data again")
+    return with_fingerprint(data, facts["fingerprint"])
+
+
+def map_rows(folder: Path, facts: Mapping[str, Any], *, name: str) -> Interactions:
+    """The interactions as the arrays in the folder have them."""
+    return Interactions(
+        indptr=mapped(folder / "indptr.npy"),
+        indices=mapped(folder / "indices.npy"),
+        times=None if facts["times"] is None else mapped(folder / "times.npy"),
+        user_ids=_ids(folder, USERS),
+        item_ids=_ids(folder, ITEMS),
+        user_columns=UserColumns(folder / "user_columns.parquet", facts["user_columns"]),
+        name=name,
+        n_duplicates=facts["duplicates"],
+        n_below_min_rating=facts["below_min_rating"],
+        origin={"data": str(folder.resolve())},
+        prepared=folder.resolve(),
+    )
+
+
+def with_fingerprint(data: Interactions, fingerprint: str) -> Interactions:
+    """The same data, whose fingerprint was computed when it was written and is not computed again."""
+    vars(data)["fingerprint"] = fingerprint
+    return data
+
+
+def write_ids(folder: Path, name: str, ids: pl.Series) -> None:
+    """Identifiers as Parquet, and integers also as an array that can be mapped."""
+    write_table(folder / f"{name}.parquet", ids.to_frame("id"))
+    if ids.dtype == pl.Int64:
+        write_array(folder / f"{name}.npy", ids.to_numpy())
+
+
+def _ids(folder: Path, name: str) -> np.ndarray:
+    array = folder / f"{name}.npy"
+    return mapped(array) if array.is_file() else pl.read_parquet(folder / f"{name}.parquet")["id"].to_numpy()
+
+
+class UserColumns(Mapping[str, np.ndarray]):
+    """User features, each read when it is first asked for."""
+
+    def __init__(self, path: Path, names: list[str]) -> None:
+        self._path, self._names = path, names
+        self._read: dict[str, np.ndarray] = {}
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._read:
+            values = pl.read_parquet(self._path, columns=[name])[name].to_list()
+            self._read[name] = np.array(values, dtype=object)
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)

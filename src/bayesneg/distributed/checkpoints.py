@@ -1,0 +1,157 @@
+"""Checkpoints of all processes, by torch's distributed checkpoint, stored as safetensors: no pickle is read.
+
+Each process writes its rows. Their numbers are part of the key, ``model.users.rows@0-5000``, so that any number of
+processes can read them: each takes what it owns from the parts that overlap. A checkpoint is written beside the others
+and renamed when all processes are done, so that a folder with its final name is complete.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.distributed.checkpoint.api import CheckpointException
+from torch.distributed.checkpoint.state_dict_loader import load as load_state
+from torch.distributed.checkpoint.state_dict_saver import save as save_state
+
+from bayesneg.distributed.group import ProcessGroup
+from bayesneg.errors import BayesnegError, InputError
+
+try:
+    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader, HuggingFaceStorageWriter
+except ImportError as error:
+    raise InputError(
+        f"checkpoints of several processes need torch 2.9 or newer (safetensors); this is {torch.__version__}"
+    ) from error
+
+PREFIX = "checkpoint-"
+RANGED = re.compile(r"(?P<name>.*)@(?P<first>\d+)-(?P<last>\d+)$")
+Ranges = Mapping[str, tuple[int, int]]
+
+
+def save(folder: Path, epoch: int, arrays: Mapping[str, np.ndarray], ranges: Ranges, group: ProcessGroup) -> None:
+    """Write a checkpoint, all processes together, and remove the older ones.
+
+    Args:
+        folder: The folder of the run, on a disk that all processes share.
+        epoch: The epochs done.
+        arrays: The state of this process.
+        ranges: The rows of this process, by the first two words of a key, ``model.users``; other arrays, and single
+            numbers, are the same in all processes.
+        group: The processes.
+    """
+    target = folder / f"{PREFIX}{epoch:06d}"
+    part = folder / f".{target.name}.part"
+    if group.rank == 0:
+        shutil.rmtree(part, ignore_errors=True)
+    group.wait()
+    state = {}
+    for key, value in arrays.items():
+        rows = ranges.get(_table(key)) if np.ndim(value) else None
+        if rows is not None:
+            state[f"{key}@{rows[0]}-{rows[1]}"] = _tensor(value)
+        elif group.rank == 0:
+            state[key] = _tensor(value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's notes on its own functions
+        try:
+            save_state(state, storage_writer=HuggingFaceStorageWriter(path=str(part), save_distributed=True))
+        except (CheckpointException, OSError) as error:  # one process's, raised by all
+            raise BayesnegError(
+                f"the checkpoint {target} could not be written, check the free disk space ({_first(error)})"
+            ) from error
+    group.wait()
+    if group.rank == 0:
+        shutil.rmtree(target, ignore_errors=True)  # of a run that was resumed from an older one
+        part.rename(target)
+        for other in _found(folder):
+            if other != target:
+                shutil.rmtree(other, ignore_errors=True)
+    group.wait()
+
+
+def newest(folder: Path) -> Path | None:
+    """The newest complete checkpoint; None where there is none."""
+    found = _found(folder)
+    return found[-1] if found else None
+
+
+def epochs_in(checkpoint: Path) -> int:
+    """The epochs done when it was written."""
+    return int(checkpoint.name.removeprefix(PREFIX))
+
+
+def load(checkpoint: Path, ranges: Ranges) -> dict[str, np.ndarray]:
+    """Read the state of this process, whatever number of processes wrote it.
+
+    Args:
+        checkpoint: The folder of the checkpoint.
+        ranges: The rows of this process, as for :func:`save`.
+    """
+    try:
+        stored = HuggingFaceStorageReader(path=str(checkpoint)).read_metadata().state_dict_metadata
+    except Exception as error:
+        raise InputError(f"{checkpoint}: the checkpoint is damaged ({_first(error)})") from error
+    whole: dict[str, np.ndarray] = {}
+    for key in sorted(stored):
+        match = RANGED.match(key)
+        if match is None:
+            whole[key] = _read(checkpoint, key, stored[key])
+            continue
+        name, first, last = match["name"], int(match["first"]), int(match["last"])
+        begin, end = ranges[_table(name)]
+        low, high = max(begin, first), min(end, last)
+        if low >= high:
+            continue
+        rows = _read(checkpoint, key, stored[key])
+        if name not in whole:
+            whole[name] = np.empty((end - begin, *rows.shape[1:]), dtype=rows.dtype)
+        whole[name][low - begin : high - begin] = rows[low - first : high - first]
+    return whole
+
+
+def _read(checkpoint: Path, key: str, described: object) -> np.ndarray:
+    size, kind = described.size, described.properties.dtype  # type: ignore[attr-defined]
+    state = {key: torch.empty(size, dtype=kind)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that one process reads by itself
+        try:
+            load_state(state, storage_reader=HuggingFaceStorageReader(path=str(checkpoint)), no_dist=True)
+        except (CheckpointException, Exception) as error:  # torch's is no Exception
+            raise InputError(f"{checkpoint}: the checkpoint is damaged ({_first(error)})") from error
+    return state[key].numpy()
+
+
+def remove_all(folder: Path) -> None:
+    """Remove the checkpoints of a run, finished or not.
+
+    Args:
+        folder: The folder of the run.
+    """
+    for path in (*_found(folder), *folder.glob(f".{PREFIX}*.part")):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _first(error: BaseException) -> str:
+    """What went wrong in the first process that failed."""
+    if isinstance(error, CheckpointException):
+        rank, (cause, _) = next(iter(error.failures.items()))
+        return f"rank {rank}: {type(cause).__name__}: {cause}"
+    return f"{type(error).__name__}: {error}"
+
+
+def _table(key: str) -> str:
+    return ".".join(key.split(".")[:2])
+
+
+def _tensor(value: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(np.array(value, order="C"))
+
+
+def _found(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob(f"{PREFIX}*") if path.is_dir())

@@ -1,0 +1,177 @@
+"""A model in training on several processes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bayesneg.data.interactions import Interactions
+from bayesneg.distributed.catalogue import ShardedScorer
+from bayesneg.distributed.group import ProcessGroup
+from bayesneg.distributed.knots import OwnKnots
+from bayesneg.distributed.parts import OwnPairs, Part
+from bayesneg.distributed.sharding.owners import Owners, check_sizes
+from bayesneg.distributed.sharding.vectors import vectors_of
+from bayesneg.distributed.steps import DistributedSteps
+from bayesneg.errors import InputError
+from bayesneg.interfaces import (
+    BPR_LOSS,
+    NO_LABELS,
+    Batch,
+    Embeddings,
+    Loss,
+    Measured,
+    NegativeSampler,
+    RuleSampler,
+    Sampled,
+)
+from bayesneg.models.torch.device import memory_named
+from bayesneg.models.torch.learner import EXAMPLES, NUMBERS, THRESHOLDS, learns_one
+from bayesneg.models.torch.lightgcn import LightGCN
+
+NO_TABLES = "the embeddings are divided among processes and no process has them all; export the run, or train in one"
+
+
+class DistributedLearner:
+    """A model whose embeddings are divided among processes; also the scorer that samplers and evaluation see.
+
+    All processes call its methods together, with the same arguments.
+
+    Args:
+        settings: The model.
+        train: The training pairs of all processes.
+        rng: The stream of initial embeddings.
+        group: The processes.
+    """
+
+    def __init__(self, settings: LightGCN, train: Interactions, rng: np.random.Generator, group: ProcessGroup) -> None:
+        self.settings, self.train, self.group = settings, train, group
+        check_sizes(train, self.group.size)
+        self.owners = Owners.balanced(train.indptr, self.group.size)
+        self.pairs = OwnPairs(train, self.owners, self.group)
+        with memory_named(self.group.device, settings):
+            self.vectors = vectors_of(settings)(settings, self.group, self.pairs.rows, self.owners, rng)
+        self._steps: DistributedSteps | None = None
+        self._knots: OwnKnots | None = None
+        self._block_is_new = True
+        self._thresholds: Tensor | None = None  # (n,) of this process's users
+        self._threads = (os.cpu_count() or 1) if self.group.device.type == "cuda" else 1
+
+    # ---------------------------------------------------------------------------------------------------- as a scorer
+
+    @property
+    def n_users(self) -> int:
+        return self.train.n_users
+
+    @property
+    def n_items(self) -> int:
+        return self.train.n_items
+
+    @property
+    def n_layers(self) -> int:
+        """As declared by :class:`~bayesneg.interfaces.LayeredScorer`."""
+        return 1
+
+    def score(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        return self._in_training().score(users, items)
+
+    def score_all(self, users: np.ndarray) -> np.ndarray:
+        return self._in_training().score_all(users)
+
+    def embeddings(self) -> Embeddings:
+        raise InputError(NO_TABLES)
+
+    def _in_training(self) -> ShardedScorer:
+        """The scores as training sees them, of the embeddings as they are now."""
+        users, items = (self.vectors.unit(part) for part in (self.vectors.users(), self.vectors.items()))
+        return ShardedScorer(users, items, self.vectors.exchange, self.owners, self.pairs.rows)
+
+    def refreshed_knots(
+        self, batch: Batch, ranks: np.ndarray, *, moved: float, pool: int, over_all: bool
+    ) -> Tensor | None:
+        """As declared by :class:`~bayesneg.interfaces.RefreshesOnDevice`; once for a block of mini-batches."""
+        if self._knots is None:
+            rows = self.pairs.rows_within(self.group.device)
+            self._knots = OwnKnots(self.vectors, rows, ranks)
+        if self._block_is_new:
+            self._block_is_new = False
+            vectors = self.vectors.unit(self.vectors.users()), self.vectors.unit(self.vectors.items())
+            which = torch.from_numpy(batch.users.astype(np.int64) - self.pairs.first).to(self.group.device)
+            with torch.no_grad():
+                self._knots.refresh(which, vectors, batch.epoch, moved=moved, pool=pool, over_all=over_all)
+        return self._knots.knots
+
+    # ------------------------------------------------------------------------------------------------------- training
+
+    def train_epoch(
+        self,
+        sampler: NegativeSampler,
+        *,
+        epoch: int,
+        order: np.ndarray,
+        rng: np.random.Generator,
+        loss: Loss = BPR_LOSS,
+        labels: Mapping[str, Interactions] = NO_LABELS,
+    ) -> Iterator[Sampled | Measured]:
+        assert isinstance(sampler, RuleSampler)  # fit refuses others
+        self.vectors.set_learning_rate(self.settings.rate_at(epoch))
+        one = learns_one(self.settings, sampler, loss)
+        size = self.settings.batch_size
+        if one:
+            size *= max(1, min(EXAMPLES, NUMBERS // sampler.width(self.n_items)) // size)
+        with memory_named(self.group.device, self.settings):
+            if self._steps is None:
+                self._steps = DistributedSteps(self.vectors, self.pairs, labels)
+            self._refresh_thresholds(loss, epoch)
+            self._steps.thresholds = self._thresholds
+            blocks = self.pairs.blocks(
+                order, size, self.settings.batch_size, epoch=epoch, rng=rng, scorer=self, threads=self._threads
+            )
+            yield self._steps.run(sampler, self._announced(blocks), None if one else loss)
+
+    def _announced(self, blocks: Iterator[Part]) -> Iterator[Part]:
+        for block in blocks:
+            self._block_is_new = True
+            yield block
+
+    def _refresh_thresholds(self, loss: Loss, epoch: int) -> None:
+        """The users' K-th highest scores, where the loss asks for them; recomputed every few epochs."""
+        rank = loss.threshold_at
+        if rank is None or (self._thresholds is not None and (epoch - 1) % loss.threshold_every):
+            return
+        found = self._in_training().kth_highest(min(rank, self.n_items))
+        self._thresholds = torch.from_numpy(found).to(self.group.device)
+
+    # ---------------------------------------------------------------------------------------------------------- state
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """The part of this process; :meth:`row_ranges` says which rows it has."""
+        more = {} if self._thresholds is None else {f"users{THRESHOLDS}": self._thresholds}
+        return {key: value.detach().cpu().numpy().copy() for key, value in (self.vectors.state() | more).items()}
+
+    def row_ranges(self) -> dict[str, tuple[int, int]]:
+        """The first number of this process's rows and the one after the last, by the first word of a key."""
+        return {"users": self.vectors.user_range, "items": self.vectors.item_range}
+
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        for key, value in self.vectors.state().items():
+            value.copy_(torch.from_numpy(np.array(state[key])))
+        self.vectors.changed()
+        found = state.get(f"users{THRESHOLDS}")
+        self._thresholds = None if found is None else torch.from_numpy(np.array(found)).to(self.group.device)
+
+    def is_finite(self) -> bool:
+        return self.vectors.is_finite()
+
+    def frozen(self) -> ShardedScorer:
+        """A copy of this process's rows, by which all processes rank together."""
+        users, items = self.vectors.users(), self.vectors.items()
+        if self.settings.ranks_by_cosine:
+            users, items = self.vectors.unit(users, always=True), self.vectors.unit(items, always=True)
+        else:
+            users, items = users.clone(), items.clone()
+        return ShardedScorer(users, items, self.vectors.exchange, self.owners, self.pairs.rows, cold=True)

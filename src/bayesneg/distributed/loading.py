@@ -1,0 +1,40 @@
+"""The model of a finished run, divided among processes: each reads its rows of the weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+
+from bayesneg.data.interactions import Interactions
+from bayesneg.distributed.catalogue import ShardedScorer
+from bayesneg.distributed.group import ProcessGroup
+from bayesneg.distributed.sharding.exchange import Exchange
+from bayesneg.distributed.sharding.owners import Owners, check_sizes, window
+from bayesneg.errors import InputError
+
+
+def load_sharded(weights: Path, train: Interactions, device: torch.device) -> ShardedScorer:
+    """Read the rows of this process; all processes call it together.
+
+    Args:
+        weights: The file of a run of a model with embeddings.
+        train: The training pairs of all processes.
+        device: Where the rows go.
+
+    Returns:
+        The scorer that all processes use together.
+    """
+    group = ProcessGroup(device)
+    check_sizes(train, group.size)
+    users = Owners.balanced(train.indptr, group.size)
+    exchange = Exchange(group, Owners.evenly(train.n_items, group.size))
+    with safe_open(weights, framework="pt") as stored:
+        if not {"users", "items"} <= set(stored.keys()):
+            raise InputError(f"{weights} holds no embeddings of users and items; several processes rank by these")
+        first, last = users.range_of(group.rank)
+        of_users = stored.get_slice("users")[first:last].to(device)
+        of_items = stored.get_slice("items")[exchange.first : exchange.last].to(device)
+    own = window(train, first, last)
+    return ShardedScorer(of_users, of_items, exchange, users, own, cold=True)

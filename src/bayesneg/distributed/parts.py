@@ -1,0 +1,127 @@
+"""This process's part of the mini-batches: which pairs are its own, and what is drawn for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bayesneg.data.interactions import Interactions
+from bayesneg.distributed.group import ProcessGroup
+from bayesneg.distributed.sharding.owners import Owners, window
+from bayesneg.interfaces import Batch, RuleSampler, Scorer, Share
+from bayesneg.kernels.reference.choices.base import Draws
+from bayesneg.kernels.reference.pools import SharedPool
+from bayesneg.kernels.torch.choices.base import DrawTensors
+from bayesneg.kernels.torch.score_lists import TrainingRows
+from bayesneg.models.torch.negatives import held_out_pairs, on_device
+
+
+class Part(NamedTuple):
+    """This process's part of a block of mini-batches."""
+
+    batch: Batch  # its pairs in the block
+    counts: np.ndarray  # (n, size) pairs of each process in each mini-batch
+    slices: list[slice]  # its pairs of each mini-batch
+    firsts: np.ndarray  # (n,) where each mini-batch begins in the block
+
+    def of(self, number: int) -> Batch:
+        """Its pairs in one mini-batch."""
+        block, part = self.batch, self.slices[number]
+        assert block.share is not None
+        total = int(self.counts[number].sum())
+        share = Share(block.share.places[part] - self.firsts[number], total, block.share.start)
+        return Batch(
+            block.users[part], block.positives[part], block.positions[part], block.epoch, block.train, block.scorer,
+            block.rng, block.threads, share,
+        )  # fmt: skip
+
+
+class OwnPairs:
+    """The training pairs of this process's users.
+
+    Args:
+        train: The training pairs of all processes.
+        owners: Which process has which users.
+        group: The processes.
+    """
+
+    def __init__(self, train: Interactions, owners: Owners, group: ProcessGroup) -> None:
+        self.group, self.owners = group, owners
+        self.first, self.last = owners.range_of(group.rank)
+        self.rows = window(train, self.first, self.last)
+        self.bounds = np.asarray(train.indptr[owners.bounds])  # (size + 1,) pairs before each process's
+
+    def rows_within(self, device: torch.device) -> TrainingRows:
+        """The pairs on a device, with this process's users numbered from 0."""
+        indptr = torch.from_numpy(self.rows.indptr[self.first : self.last + 1].copy()).to(device)
+        items = torch.from_numpy(self.rows.indices.copy()).to(device)
+        return TrainingRows(indptr, items, self.rows.n_items, int(self.rows.counts.max(initial=0)))
+
+    def blocks(
+        self,
+        order: np.ndarray,
+        size: int,
+        batch_size: int,
+        *,
+        epoch: int,
+        rng: np.random.Generator,
+        scorer: Scorer,
+        threads: int,
+    ) -> Iterator[Part]:
+        """The parts of blocks of ``size`` pairs, in mini-batches of ``batch_size``."""
+        start, stop = self.bounds[self.group.rank], self.bounds[self.group.rank + 1]
+        for begin in range(0, len(order), size):
+            positions = order[begin : begin + size]
+            owner = np.searchsorted(self.bounds[1:-1], positions, side="right")
+            places = np.flatnonzero((positions >= start) & (positions < stop))
+            own = positions[places]
+            firsts = np.arange(0, len(positions), batch_size)
+            number = np.arange(len(positions)) // batch_size
+            counts = np.bincount(number * self.group.size + owner, minlength=len(firsts) * self.group.size)
+            edges = np.searchsorted(places, [*firsts, len(positions)]).tolist()
+            batch = Batch(
+                self.rows.users[own - start], self.rows.indices[own - start], own, epoch, self.rows, scorer, rng,
+                threads, Share(places, len(positions), int(start)),
+            )  # fmt: skip
+            slices = [slice(low, high) for low, high in pairwise(edges)]
+            yield Part(batch, counts.reshape(len(firsts), self.group.size), slices, firsts)
+
+
+class PartDraws:
+    """What was drawn for a mini-batch, on the device; as a source of draws."""
+
+    def __init__(self, group: ProcessGroup) -> None:
+        self.group, self.device = group, group.device
+        self.drawn: Draws | None = None
+
+    def draws(self, sampler: RuleSampler, batch: Batch, users: Tensor, positives: Tensor) -> DrawTensors:
+        assert self.drawn is not None
+        kinds = torch.int64, torch.int64, torch.float64, torch.float64
+        parts: list[Any] = [on_device(part, kind, self.device) for part, kind in zip(self.drawn, kinds, strict=True)]
+        return DrawTensors(*parts)
+
+    def pool(self, sampler: RuleSampler, batch: Batch, positives: Tensor) -> SharedPool:
+        """The pool that the examples of all processes share."""
+        whole = self._of_all(batch)
+        pool = sampler.pool(whole)
+        log_q = None if pool.log_q is None else on_device(pool.log_q, torch.float32, self.device)
+        return SharedPool(on_device(pool.items, torch.int64, self.device), log_q, pool.corrects)
+
+    def _of_all(self, batch: Batch) -> Batch:
+        """The batch with the positives of all processes in their order; its users stay those of this one."""
+        share = batch.share
+        assert share is not None
+        positives = torch.zeros(share.total, dtype=torch.int32)
+        positives[torch.from_numpy(share.places)] = torch.from_numpy(np.ascontiguousarray(batch.positives))
+        found = self.group.sum(positives.to(self.device), "positives").cpu().numpy()
+        return Batch(
+            batch.users, found, batch.positions, batch.epoch, batch.train, batch.scorer, batch.rng, batch.threads
+        )
+
+    def trained_on(self, sampler: RuleSampler, batch: Batch, users: Tensor, positives: Tensor) -> Tensor:
+        return on_device(~held_out_pairs(sampler, batch), torch.bool, self.device)

@@ -1,0 +1,118 @@
+"""The scores of this process's part of a mini-batch, from rows that were fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from bayesneg.distributed.counting import Counting, Hidden
+from bayesneg.errors import InputError
+from bayesneg.interfaces import Negatives
+from bayesneg.kernels.numba.distributed import counts as compiled
+from bayesneg.kernels.torch.choices.base import CountsInParts
+from bayesneg.models.torch.batch_scores import EmbeddingScores, ScoredBatch
+
+WHOLE_LISTS = (
+    "this sampler reads whole lists of scores, or of embeddings, and each process has a part of the catalogue; train "
+    "in one process"
+)
+
+
+class FetchedScores(CountsInParts):
+    """Scores x_ui = w_u · h_i with the numbers of the whole data, computed from few rows.
+
+    Args:
+        users: The embeddings (k, d) of the users of the batch, each once, with gradients.
+        items: The embeddings (k', d) of the items that the batch needs, with gradients.
+        which: The row (b,) of each example's user.
+        ids: The numbers (k',) of the items, ascending.
+        first_user: The number of this process's first user.
+        counting: Counts over the whole catalogue, and what it needs for this batch; None for rules that do not count.
+        more: Further arguments of :class:`~bayesneg.models.torch.batch_scores.EmbeddingScores`.
+    """
+
+    def __init__(
+        self,
+        users: Tensor,
+        items: Tensor,
+        which: Tensor,
+        ids: Tensor,
+        *,
+        first_user: int,
+        cosine: bool = False,
+        ensemble_size: int = 1,
+        first_layer: tuple[Tensor, Tensor] | None = None,
+    ) -> None:
+        self.within = EmbeddingScores(
+            users, items, which, cosine=cosine, ensemble_size=ensemble_size, first_layer=first_layer
+        )
+        self.ids, self.first_user = ids, first_user
+        self.counting: tuple[Counting, Tensor, Sequence[int], Hidden] | None = None
+        self._pool: tuple[Tensor, Tensor] | None = None  # as given, and its rows
+
+    def counts_by(self, counting: Counting, shard: Tensor, counts: Sequence[int], hidden: Hidden) -> None:
+        """Say how F is counted for this batch."""
+        self.counting = counting, shard, counts, hidden
+
+    def rows_of(self, items: Tensor) -> Tensor:
+        """Where the items stand among the fetched rows; any place for −1."""
+        return torch.searchsorted(self.ids, items.contiguous()).clamp(max=len(self.ids) - 1)
+
+    def kept_rows(self, users: Tensor) -> Tensor:
+        return users - self.first_user
+
+    def of(self, items: Tensor) -> Tensor:
+        return self.within.of(self.rows_of(items))
+
+    def of_pool(self, pool: Tensor) -> Tensor:
+        """Scores (b, N) of a pool (N,) of items that the batch shares, without gradients."""
+        return self.within.of_pool(self._rows_of_pool(pool))
+
+    def _rows_of_pool(self, pool: Tensor) -> Tensor:
+        """The same tensor for the same pool, by which its scores are found again."""
+        if self._pool is None or self._pool[0] is not pool:
+            self._pool = pool, self.rows_of(pool)
+        return self._pool[1]
+
+    def counts_at_most(self, items: Tensor) -> tuple[Tensor, Tensor]:
+        assert self.counting is not None
+        counting, shard, counts, hidden = self.counting
+        rows, w = self.rows_of(items), self.within.batch_users
+        if w.device.type == "cpu":
+            x = torch.from_numpy(compiled.scores_of_rows(w.numpy(), self.within.items.numpy(), rows.numpy()))
+        else:
+            x = self.within.of(rows)
+        shard = self.within._unit(shard)
+        return x, counting.at_most(w, x[:, 1:], items[:, 1:], shard, counts, hidden)
+
+    def user_vectors(self) -> Tensor:
+        return self.within.user_vectors()
+
+    def item_vectors(self) -> Tensor:
+        raise InputError(WHOLE_LISTS)
+
+    def chunk(self, first: int, last: int) -> Tensor:
+        raise InputError(WHOLE_LISTS)
+
+    def rows(self, part: slice) -> Tensor:
+        raise InputError(WHOLE_LISTS)
+
+    def backward(self, positives: Tensor, negatives: Tensor, strength: float) -> Tensor:
+        """As :meth:`EmbeddingScores.backward`."""
+        rows = torch.where(negatives >= 0, self.rows_of(negatives), -1)
+        return self.within.backward(self.rows_of(positives), rows, strength)
+
+    def scored(self, positives: Tensor, negatives: Negatives) -> ScoredBatch:
+        """As :meth:`EmbeddingScores.scored`."""
+        return self.within.scored(self.rows_of(positives), self._within(negatives))
+
+    def penalty(self, positives: Tensor, negatives: Negatives, shares: Tensor, strength: float) -> Tensor:
+        """As :meth:`EmbeddingScores.penalty`."""
+        return self.within.penalty(self.rows_of(positives), self._within(negatives), shares, strength)
+
+    def _within(self, negatives: Negatives) -> Negatives:
+        if negatives.is_shared:
+            return negatives._replace(items=self._rows_of_pool(negatives.items))
+        return negatives._replace(items=torch.where(negatives.items >= 0, self.rows_of(negatives.items), -1))

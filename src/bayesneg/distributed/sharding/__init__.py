@@ -1,0 +1,1 @@
+"""Tables of embeddings divided among processes: who owns what, rows fetched and gradients sent back, steps of Adam."""

@@ -1,0 +1,93 @@
+"""Who owns which users and items: contiguous ranges, one for each process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bayesneg.data.interactions import Interactions
+from bayesneg.errors import InputError
+
+
+@dataclass(frozen=True)
+class Owners:
+    """Ranges of numbers, one after the other.
+
+    Args:
+        bounds: The first number of each process, and after the last the count of all, (size + 1,) int64.
+    """
+
+    bounds: np.ndarray
+
+    @classmethod
+    def evenly(cls, n: int, size: int) -> Owners:
+        """Ranges of ceil(n / size) numbers, the last shorter.
+
+        >>> Owners.evenly(10, 4).bounds.tolist()
+        [0, 3, 6, 9, 10]
+        """
+        step = -(-n // size)
+        return cls(np.minimum(np.arange(size + 1) * step, n))
+
+    @classmethod
+    def balanced(cls, indptr: np.ndarray, size: int) -> Owners:
+        """Ranges of users with about as many pairs each; every process has at least one user.
+
+        >>> Owners.balanced(np.array([0, 90, 92, 94, 100]), 2).bounds.tolist()
+        [0, 1, 4]
+        """
+        n = len(indptr) - 1
+        inner = [int(np.searchsorted(indptr, indptr[-1] * rank / size)) for rank in range(1, size)]
+        bounds = np.array([0, *inner, n])
+        for rank in range(1, size):  # no range is empty
+            bounds[rank] = min(max(bounds[rank], bounds[rank - 1] + 1), n - size + rank)
+        return cls(bounds)
+
+    def range_of(self, rank: int) -> tuple[int, int]:
+        """The first number of a process, and the one after its last."""
+        return int(self.bounds[rank]), int(self.bounds[rank + 1])
+
+    def counts(self, ascending: np.ndarray) -> np.ndarray:
+        """How many of these ascending numbers belong to each process, (size,)."""
+        return np.diff(np.searchsorted(ascending, self.bounds))
+
+
+def check_sizes(train: Interactions, size: int) -> None:
+    """An error where a process would have no user or no item."""
+    step = -(-train.n_items // size)
+    for n, what in ((train.n_users, "users"), (-(-train.n_items // step), "items")):
+        if n < size:
+            have = train.n_items if what == "items" else n
+            raise InputError(
+                f"the data has {have:,} {what}, too few for {size} processes, each of which owns a range of them; "
+                "start fewer (--nproc-per-node)"
+            )
+
+
+def window(train: Interactions, first: int, last: int) -> Interactions:
+    """The pairs of the users from ``first`` to ``last``, under their numbers: all other users have none.
+
+    Nothing but the starts of rows is copied, so that of mapped data only the pages of these users are read.
+    """
+    start, stop = int(train.indptr[first]), int(train.indptr[last])
+    indptr = np.clip(train.indptr, start, stop) - start
+    return replace(
+        train,
+        indptr=indptr,
+        indices=train.indices[start:stop],
+        times=None,
+        truth=None,
+        origin=None,
+        prepared=None,
+    )
+
+
+def distinct(numbers: np.ndarray) -> np.ndarray:
+    """Each number once, ascending; by sorting, which for hundreds of thousands is much faster than ``np.unique``.
+
+    >>> distinct(np.array([3, 1, 3, 2])).tolist()
+    [1, 2, 3]
+    """
+    ascending = np.sort(numbers)
+    return ascending[np.concatenate(([True], ascending[1:] != ascending[:-1]))] if len(ascending) else ascending

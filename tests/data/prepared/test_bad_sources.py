@@ -1,0 +1,152 @@
+"""Mistakes in what is prepared, and into which folder: a sentence each."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+import bayesneg as bn
+
+GOOD = pl.DataFrame({"user": [1, 2, 2], "item": [5, 5, 6], "rating": [1.0, 4.0, 5.0]})
+
+
+@pytest.fixture
+def parts(tmp_path):
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    GOOD.write_parquet(folder / "a.parquet")
+    return folder
+
+
+def refused(sources, out, match, **how):
+    with pytest.raises(bn.BayesnegError, match=match):
+        bn.prepare(sources, out, **how)
+    assert not (out / "prepared.json").exists()
+
+
+def test_a_part_that_is_missing_is_named(parts, tmp_path):
+    refused([parts / "a.parquet", parts / "b.parquet"], tmp_path / "out", r"b\.parquet: no such file or folder")
+    refused(f"{parts}/*.csv", tmp_path / "out", r"\*\.csv: no file matches")
+    refused([], tmp_path / "out", "sources must name at least one")
+
+
+def test_an_empty_folder(tmp_path):
+    (tmp_path / "parts").mkdir()
+    refused(tmp_path / "parts", tmp_path / "out", "the folder holds no files")
+
+
+def test_a_part_of_another_schema_is_named_with_the_difference(parts, tmp_path):
+    GOOD.cast({"user": pl.String}).write_parquet(parts / "b.parquet")
+    refused(parts, tmp_path / "out", r"b\.parquet: column 'user' holds String where .*a\.parquet has Int64")
+    GOOD.rename({"item": "thing"}).write_parquet(parts / "b.parquet")
+    refused(parts, tmp_path / "out", r"b\.parquet: it has other columns than .*a\.parquet: .*no column 'item'")
+    (parts / "b.parquet").write_bytes(b"PAR1 and no more")
+    refused(parts, tmp_path / "out", r"b\.parquet: this is not a Parquet file, or it is cut off")
+
+
+def test_a_table_with_other_columns_is_named_with_the_difference(tmp_path):
+    (tmp_path / "a.csv").write_text("user,item\n1,2\n")
+    (tmp_path / "b.csv").write_text("user,item,time\n1,2,3\n")
+    refused(f"{tmp_path}/*.csv", tmp_path / "out", r"b\.csv: its columns are 'user', 'item', 'time' where .*a\.csv")
+    (tmp_path / "b.csv").write_text("")
+    refused(f"{tmp_path}/*.csv", tmp_path / "out", r"b\.csv: the file is empty")
+
+
+def test_files_of_several_formats_and_repeated_files(parts, tmp_path):
+    (parts / "b.csv").write_text("user,item\n1,2\n")
+    refused(parts, tmp_path / "out", r"b\.csv: this is a file of format table where .*a\.parquet is parquet")
+    refused([parts / "a.parquet", f"{parts}/a*"], tmp_path / "out", "is given twice")
+    (tmp_path / "train.txt").write_text("0 1 2 7\n1 3\n2 4 5 6 8\n")
+    refused(tmp_path / "train.txt", tmp_path / "out", "adjacency lists are not prepared")
+
+
+@pytest.mark.parametrize(
+    ("rows", "match"),
+    [
+        ("1,2,3\n,5,3", r"rows\.csv line 42: user is empty"),
+        ("1,2", r"rows\.csv line 41: too few fields"),
+        ("1,2,soon", r"rows\.csv line 41: time 'soon' is neither"),
+    ],
+)
+def test_a_faulty_line_is_named_by_its_number_in_the_file(tmp_path, rows, match):
+    good = "\n".join(f"{n},{n},{n}" for n in range(39))
+    (tmp_path / "rows.csv").write_text(f"user,item,time\n{good}\n{rows}")
+    refused(tmp_path / "rows.csv", tmp_path / "out", match, chunk_rows=7)
+
+
+def test_a_faulty_row_of_parquet_is_named_by_its_number_in_the_file(tmp_path):
+    users = [*range(20), None, 3]
+    pl.DataFrame({"user": users, "item": range(22)}).write_parquet(tmp_path / "rows.parquet")
+    refused(tmp_path / "rows.parquet", tmp_path / "out", r"rows\.parquet row 21: user is empty", chunk_rows=6)
+
+
+def test_nothing_is_left(parts, tmp_path):
+    refused(parts, tmp_path / "out", "all 3 ratings are below min_rating", min_rating=6)
+    refused(parts, tmp_path / "out2", "no column known as the rating", min_rating=6, rating_column="")
+    refused(parts, tmp_path / "out2", "separator=',' has no effect on Parquet files", separator=",")
+    refused(parts, tmp_path / "out2", "chunk_rows must be a whole number of at least 1, got 0", chunk_rows=0)
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(parts, tmp_path):
+    (tmp_path / "notes.txt").touch()
+    refused(parts, tmp_path, r"holds other files, such as notes\.txt; name a new or empty folder")
+    refused(parts, tmp_path / "notes.txt", r"out must be a folder, but .*notes\.txt is a file")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.txt", "parts"]
+
+
+def test_a_folder_of_other_sources_or_options_is_refused(parts, tmp_path):
+    out = tmp_path / "out"
+    bn.prepare(parts, out)
+    assert bn.prepare(parts, out).fingerprint == bn.load(out).fingerprint  # the same call once more
+    with pytest.raises(bn.BayesnegError, match="was prepared with the options none, not min_rating=2"):
+        bn.prepare(parts, out, min_rating=2)
+    GOOD.write_parquet(parts / "b.parquet")
+    with pytest.raises(bn.BayesnegError, match=r"from other files \(.*b\.parquet differs\)"):
+        bn.prepare(parts, out)
+    GOOD.head(2).write_parquet(parts / "a.parquet")
+    (parts / "b.parquet").unlink()
+    with pytest.raises(bn.BayesnegError, match=r"a\.parquet has changed since"):
+        bn.prepare(parts, out)
+
+
+def test_sources_that_change_while_they_are_read_are_refused(parts, tmp_path):
+    def change(stage, done, total):
+        GOOD.head(2).write_parquet(parts / "a.parquet")
+
+    refused(parts, tmp_path / "out", r"a\.parquet has changed since", progress=change)
+
+
+def test_a_prepared_folder_is_no_source(parts, tmp_path):
+    bn.prepare(parts, tmp_path / "out")
+    refused(tmp_path / "out", tmp_path / "again", "this folder is prepared already; bn.load opens it")
+
+
+def test_options_of_reading_have_no_effect_on_a_prepared_folder(parts, tmp_path):
+    bn.prepare(parts, tmp_path / "out")
+    with pytest.raises(bn.BayesnegError, match="min_rating=2 has no effect on a prepared folder"):
+        bn.load(tmp_path / "out", min_rating=2)
+
+
+def test_a_damaged_folder_is_named(parts, tmp_path):
+    out = tmp_path / "out"
+    bn.prepare(parts, out)
+    facts = json.loads((out / "prepared.json").read_text())
+    rows = (out / "indices.npy").read_bytes()
+    (out / "indices.npy").write_bytes(rows[:-2])
+    with pytest.raises(bn.BayesnegError, match=r"indices\.npy: the file is cut off or damaged"):
+        bn.load(out)
+    (out / "indices.npy").unlink()
+    with pytest.raises(bn.BayesnegError, match=r"indices\.npy: no such file"):
+        bn.load(out)
+    (out / "indices.npy").write_bytes(rows)
+    (out / "prepared.json").write_text(json.dumps({**facts, "interactions": 9}))
+    with pytest.raises(bn.BayesnegError, match="do not have the lengths"):
+        bn.load(out)
+    (out / "prepared.json").write_text(json.dumps({**facts, "version": 0}))
+    with pytest.raises(bn.BayesnegError, match="not bayesneg prepared data of version 1"):
+        bn.load(out)
+    (out / "prepared.json").write_text("{")
+    with pytest.raises(bn.BayesnegError, match="this is not JSON"):
+        bn.load(out)

@@ -1,0 +1,112 @@
+"""One of several processes: ``torchrun … worker.py FOLDER``; writes what it found to FOLDER."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch.distributed as dist
+from scenarios import POOLS, SAMPLERS, STILL, TRAINED, Recorded, few_items, mf, refusals, world
+
+import bayesneg as bn
+from bayesneg.distributed.group import begin, end
+from bayesneg.training.processes import begun
+
+
+def choices(split: bn.Split, folder: Path, rank: int) -> None:
+    """Every choice with vectors that do not move."""
+    for name, sampler in {**SAMPLERS, **POOLS}.items():
+        recorded = Recorded()
+        model, epochs = mf(learning_rate=STILL, penalty="batch", regularization=0.0), 2 if name == "warm start" else 1
+        bn.fit(model, split, sampler, epochs=epochs, select="last", progress=False)
+        recorded.undo()
+        np.save(folder / f"choices {name} {rank}.npy", recorded.table())
+
+
+def trained(split: bn.Split, folder: Path, rank: int) -> None:
+    for name, (model, sampler, loss) in TRAINED.items():
+        run = bn.fit(model, split, sampler, loss=loss, epochs=3, progress=False, out=folder / "runs" / name)
+        frames = list(run.recommend_in_chunks(k=5))
+        if name == "bns":
+            for place, frame in enumerate(frames):
+                frame.write_parquet(folder / f"recommended {rank} {place}.parquet")
+        found = {"final": dict(run.record.final), "epochs": [dict(line) for line in run.record.epochs]}
+        (folder / f"trained {name} {rank}.json").write_text(json.dumps(found))
+
+
+def refused(split: bn.Split, folder: Path, rank: int) -> None:
+    found = {}
+    for word, (model, data, sampler) in refusals(split).items():
+        try:
+            bn.fit(model, data, sampler, epochs=1, progress=False)
+        except bn.BayesnegError as error:
+            found[word] = str(error)
+    try:
+        bn.fit(mf(), few_items(), bn.RNS(), epochs=1, progress=False)
+    except bn.BayesnegError as error:
+        found["too few"] = str(error)
+    last = dist.get_world_size() - 1
+    differing = {
+        "seed": lambda: bn.fit(mf(), split, bn.RNS(), seed=int(rank == last), epochs=1, progress=False),
+        "settings": lambda: bn.fit(mf(dim=4 if rank == last else 8), split, bn.RNS(), epochs=1, progress=False),
+        "data": lambda: bn.fit(
+            mf(), bn.split(bn.synthetic(60, 150, seed=3), seed=int(rank == last)), bn.RNS(), epochs=1, progress=False
+        ),
+    }
+    for word, fit in differing.items():
+        try:
+            fit()
+        except bn.BayesnegError as error:
+            found[word] = str(error)
+    (folder / f"refused {rank}.json").write_text(json.dumps(found))
+
+
+def resumed(split: bn.Split, folder: Path, rank: int, size: int) -> None:
+    """Four processes train four epochs; two go on to six, and one to eight."""
+    target, epochs = folder / f"resumed {size}", {4: 4, 2: 6, 1: 8}[size]
+    before = folder / f"resumed {2 * size}"
+    if rank == 0 and before.exists():
+        shutil.copytree(before, target)
+    dist.barrier()
+    bn.fit(mf(), split, bn.BNS(cdf="exact"), epochs=epochs, progress=False, select="best", out=target, resume=True)
+
+
+def sizes(split: bn.Split, folder: Path, rank: int) -> None:
+    """What a process holds and what it has sent, in an epoch of RNS."""
+    from bayesneg.interfaces import BPR_LOSS
+    from bayesneg.seeding import stream
+
+    model = mf(learning_rate=STILL, penalty="batch", regularization=0.0)
+    group, learner = begun(model, split, bn.RNS(), BPR_LOSS, split.train, stream(0, "init"), None)
+    users, items = learner.vectors.user_rows.rows.numpy().copy(), learner.vectors.item_rows.rows.numpy().copy()
+    np.savez(folder / f"initial {rank}.npz", users=users, items=items)
+    order = stream(0, "order", 1).permutation(len(split.train))
+    group.sent.clear()
+    list(learner.train_epoch(bn.RNS(), epoch=1, order=order, rng=stream(0, "sampler", 1)))
+    ranges = {"users": learner.vectors.user_range, "items": learner.vectors.item_range}
+    (folder / f"sent {rank}.json").write_text(json.dumps({"sent": dict(group.sent), "ranges": ranges}))
+
+
+def main() -> None:
+    warnings.simplefilter("error")
+    folder = Path(sys.argv[1])
+    begin("cpu", 60.0)
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    split, own = world(), folder / str(size)
+    own.mkdir(parents=True, exist_ok=True)
+    choices(split, own, rank)
+    trained(split, own, rank)
+    resumed(split, folder, rank, size)
+    sizes(split, own, rank)
+    if size == 4:
+        refused(split, own, rank)
+    end()
+
+
+if __name__ == "__main__":
+    main()
