@@ -17,8 +17,8 @@ from bayesneg import __version__
 from bayesneg.cli import audit, compare, data, priors, reproduce, train, tune
 from bayesneg.cli.finished import evaluate, export, recommend, report, serve, similar
 from bayesneg.cli.output import say
-from bayesneg.cli.processes import is_of_collective, leave, lost_contact, say_error
 from bayesneg.cli.training.listings import BriefHelp
+from bayesneg.cli.training.processes import is_of_collective, leave, lost_contact, say_error
 from bayesneg.cli.training.run_file import TrainCommand
 from bayesneg.distributed import is_distributed
 from bayesneg.errors import BayesnegError

@@ -11,12 +11,12 @@ from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
 from bayesneg.cli.output import counted, say, show_json
 from bayesneg.cli.output import show as show_text
-from bayesneg.cli.processes import is_first, is_restarted, join, leave, one_after_another, say_once
 from bayesneg.cli.show import show_run
 from bayesneg.cli.training import completions, judging
 from bayesneg.cli.training.fits import fitted
 from bayesneg.cli.training.listings import HelpAll
 from bayesneg.cli.training.plans import planned
+from bayesneg.cli.training.processes import is_first, is_restarted, join, leave, one_after_another, say_once
 from bayesneg.cli.training.run_data import TrainReading, split_for
 from bayesneg.errors import InputError
 

@@ -16,7 +16,14 @@ from bayesneg.cli.finished.arguments import ItemColumns, ItemDataFile, RunFolder
 from bayesneg.cli.finished.listing import list_rows, show_list
 from bayesneg.cli.groups import command
 from bayesneg.cli.output import check_file, counted, named_as_options, say, show, show_json
-from bayesneg.cli.processes import TIMEOUT, is_first, join, load_in_parts, one_after_another, sum_over_processes
+from bayesneg.cli.training.processes import (
+    TIMEOUT,
+    is_first,
+    join,
+    load_in_parts,
+    one_after_another,
+    sum_over_processes,
+)
 from bayesneg.data.interactions import Interactions
 from bayesneg.distributed import is_distributed
 from bayesneg.errors import InputError
