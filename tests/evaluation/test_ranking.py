@@ -11,6 +11,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import bayesneg as bn
+from bayesneg.cli.show import show_run
 from bayesneg.data import lookup
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
@@ -429,3 +431,20 @@ def test_label_kernels_agree_with_sets(rows):
     users, items = np.repeat(np.arange(len(rows)), 13), np.tile(np.arange(-1, 12), len(rows))
     found = lookup.contains(data.indptr, data.indices, users, items)
     assert found.tolist() == [item in rows[user] for user, item in zip(users, items, strict=True)]
+
+
+def test_of_very_many_users_a_sample_is_evaluated_and_said(monkeypatch, capsys):
+    split = bn.split(bn.synthetic(60, 40, seed=0), test=0.3, seed=0)
+    everyone = bn.fit(bn.baselines.MostPopular(), split, progress=False)
+    n = len(everyone.evaluate().user_ids)
+    monkeypatch.setattr("bayesneg.evaluation.ranking.MOST_SCORES", 10 * 40)
+    run = bn.fit(bn.baselines.MostPopular(), split, progress=False)
+    report = run.evaluate()
+    assert (report.n_users, report.n_users_not_evaluated) == (10, n - 10)
+    assert str(report).endswith(f"drawn at random of {n} users")
+    assert f"drawn at random of {n} users" in report._repr_html_()
+    assert run.record.data["n_users_not_evaluated"] == n - 10
+    assert report.values["ndcg@5"].tolist() == bn.evaluate(run.scorer, split, k=5, sample=10).values["ndcg@5"].tolist()
+    assert bn.evaluate(run.scorer, split, k=5, sample=n).n_users_not_evaluated == 0
+    show_run(run.record)
+    assert f"{n - 10} users with test interactions were not evaluated" in capsys.readouterr().err

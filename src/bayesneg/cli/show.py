@@ -32,6 +32,10 @@ ODD = {  # key of a record's data facts → singular, plural
         "user has no training interaction and is {ranked}",
         "users have no training interaction and are {ranked}",
     ),
+    "n_users_not_evaluated": (
+        "user with test interactions was not evaluated: a sample is drawn of so many",
+        "users with test interactions were not evaluated: a sample is drawn of so many",
+    ),
     "n_test_only_items": ("item occurs only in test", "items occur only in test"),
     "n_users_without_negatives": (
         "user has no unobserved item and was skipped",
@@ -127,7 +131,11 @@ def _measured_before(record: RunRecord) -> str:
 def show_report(report: EvaluationReport, record: RunRecord) -> None:
     intervals = {key: report.interval(key) for key in report.values}
     _show_metrics(f"{report.part}: {counted(report.n_users, 'user', 'users')}", report.mean, intervals)
-    _say_odd({"n_test_only_users": report.n_users_without_training}, [record])
+    facts = {
+        "n_test_only_users": report.n_users_without_training,
+        "n_users_not_evaluated": report.n_users_not_evaluated,
+    }
+    _say_odd(facts, [record])
 
 
 def _show_metrics(title: str, means: Mapping[str, float | None], intervals: Mapping[str, Any]) -> None:

@@ -53,6 +53,7 @@ CACHED_BYTES: Final = 4 * 2**20  # a chunk of scores of this size is still in th
 LEAST_USERS: Final = 64  # the matrix product of fewer waits for the items to be read from memory
 MOST_BYTES: Final = 64 * 2**20  # but no chunk of scores is larger, however many items there are
 BATCH_SIZE: Final = 2**18  # ranked items whose metrics are computed at once
+MOST_SCORES: Final = 100_000_000_000  # of an evaluation of all users; minutes on two cores
 
 
 def evaluate(
@@ -79,7 +80,8 @@ def evaluate(
         part: ``"test"`` or ``"validation"``.
         metrics: Metrics to compute, of ``precision``, ``recall``, ``ndcg``, ``hit``, ``mrr``, ``map``, ``popularity``,
             ``coverage`` and ``auc``; all by default.
-        sample: Number of users to evaluate, drawn at random and always the same; all by default.
+        sample: Number of users to evaluate, drawn at random and always the same; by default all, or as many as
+            10¹¹ scores allow.
         chunk: Number of users scored at a time, which does not change the result; by default as many as suit the
             cache, in at most 64 MiB.
 
@@ -131,14 +133,22 @@ def evaluate(
         values=values,
         user_ids=labels.user_ids[users],
         n_users_without_training=int((split.train.counts[users] == 0).sum()),
+        n_users_not_evaluated=int((labels.counts > 0).sum()) - len(users),
     )
 
 
 def evaluated_users(labels: Interactions, sample: int | None) -> np.ndarray:
-    """The users with an item in ``labels``; of more than ``sample`` some, drawn at random and always the same."""
+    """The users with an item in ``labels``; of more than ``sample`` some, drawn at random and always the same.
+
+    Args:
+        labels: The part to evaluate on.
+        sample: The number of users; all unless given, or as many as ``MOST_SCORES`` allow.
+    """
     users = np.flatnonzero(labels.counts)
     if sample is None:
-        return users
+        sample = max(1, MOST_SCORES // max(1, labels.n_items))
+        if len(users) <= sample:
+            return users
     whole("sample", sample)
     return np.sort(stream(0, "evaluated users").permutation(users)[:sample])
 

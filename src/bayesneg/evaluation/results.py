@@ -46,6 +46,7 @@ class EvaluationReport:
         values: Metric → one value per user, (n_users,) float64, NaN where it is undefined for a user.
         user_ids: Raw ids of the evaluated users, those with at least one item in the part, (n_users,).
         n_users_without_training: Number of evaluated users without a training interaction.
+        n_users_not_evaluated: Number of users with an item in the part who were not drawn for a sample.
     """
 
     part: str
@@ -53,6 +54,7 @@ class EvaluationReport:
     values: Mapping[str, np.ndarray]
     user_ids: np.ndarray
     n_users_without_training: int
+    n_users_not_evaluated: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mean", ByMetric(self.mean))
@@ -96,18 +98,23 @@ class EvaluationReport:
             "part": self.part,
             "n_users": self.n_users,
             "n_users_without_training": self.n_users_without_training,
+            "n_users_not_evaluated": self.n_users_not_evaluated,
             "mean": {key: _or_none(value) for key, value in self.mean.items()},
             "interval": {key: [_or_none(end) for end in self.interval(key)] for key in self.values},
         }
 
     def _repr_html_(self) -> str:
-        without = f"{self.n_users_without_training:,} of these users have no training interactions"
-        return metrics_html(
-            f"{self.part}: {self.n_users:,} users",
-            self.mean,
-            {key: self.interval(key) for key in self.values},
-            [without] if self.n_users_without_training else [],
-        )
+        intervals = {key: self.interval(key) for key in self.values}
+        return metrics_html(f"{self.part}: {self.n_users:,} users", self.mean, intervals, self._notes())
+
+    def _notes(self) -> list[str]:
+        """What a reader should know of the users."""
+        found = []
+        if self.n_users_without_training:
+            found.append(f"{self.n_users_without_training:,} of these users have no training interactions")
+        if self.n_users_not_evaluated:
+            found.append(f"drawn at random of {self.n_users + self.n_users_not_evaluated:,} users")
+        return found
 
     def __str__(self) -> str:
         """A short table: a line per metric, a column per k."""
@@ -119,9 +126,7 @@ class EvaluationReport:
         for name in names:
             keys = [f"{name}@{k}" for k in cutoffs] if name not in self.mean else [name]
             lines.append(f"{name:<10}" + "".join(f"{_short(self.mean[key]):>10}" for key in keys))
-        if self.n_users_without_training:
-            lines.append(f"{self.n_users_without_training:,} of these users have no training interactions")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._notes()])
 
     __repr__ = __str__
 

@@ -240,6 +240,8 @@ def versions(device: str = "") -> dict[str, str]:
 
 def data_facts(split: Split, wanted: int) -> dict[str, Any]:
     """What a reader of the record must know of the data, odd users and items counted."""
+    from bayesneg.evaluation.ranking import evaluated_users  # compiled code, which reading a record does not need
+
     train = split.train
     unobserved = train.n_items - train.counts[train.counts > 0]
     return {
@@ -254,6 +256,7 @@ def data_facts(split: Split, wanted: int) -> dict[str, Any]:
         "n_test_only_users": split.n_test_only_users,
         "n_test_only_items": split.n_test_only_items,
         "n_users_without_negatives": int((unobserved == 0).sum()),
+        "n_users_not_evaluated": int((split.test.counts > 0).sum()) - len(evaluated_users(split.test, None)),
         "n_users_short_of_candidates": int(((unobserved > 0) & (unobserved < wanted)).sum()),
         "truth_known": split.truth is not None,
         "split": split.how,
