@@ -26,11 +26,18 @@ def tell(line: str) -> None:
 
 
 @contextmanager
-def bars(progress: bool, totals: Mapping[str, int], *, unit: str = "epochs", log_end: bool = False) -> Iterator[Update]:
+def bars(
+    progress: bool,
+    totals: Mapping[str, int],
+    *,
+    unit: str = "epochs",
+    units: Mapping[str, str] | None = None,
+    log_end: bool = False,
+) -> Iterator[Update]:
     """One bar per label, of its total; in a log, at most a line every half minute.
 
-    ``log_end`` adds a line when a label is done. The function may be called from several threads. That kernels are
-    compiled is said once: the first bar stands still meanwhile.
+    ``units`` are those of labels with another unit. ``log_end`` adds a line when a label is done. The function may be
+    called from several threads. That kernels are compiled is said once: the first bar stands still meanwhile.
     """
     if not progress:
         yield lambda label, done, text: None
@@ -38,7 +45,7 @@ def bars(progress: bool, totals: Mapping[str, int], *, unit: str = "epochs", log
     from bayesneg.kernels.numba.compiling import telling
 
     if not sys.stderr.isatty():
-        log = Log(totals, unit=unit, log_end=log_end)
+        log = Log(totals, unit=unit, units=units or {}, log_end=log_end)
         with telling(lambda: tell(COMPILING)):
             yield log.update
     else:
@@ -59,6 +66,7 @@ class Log:
 
     totals: Mapping[str, int]
     unit: str = "epochs"
+    units: Mapping[str, str] = field(default_factory=dict)
     log_end: bool = False
     every: float = LOG_EVERY
     _lock: Lock = field(default_factory=Lock)
@@ -69,7 +77,8 @@ class Log:
             ended = self.log_end and done == self.totals[label]
             if ended or time.monotonic() - self._written >= self.every:
                 self._written = time.monotonic()
-                tell(f"{label}: {done} of {self.totals[label]} {self.unit}  {text}".rstrip())
+                unit, total = self.units.get(label, self.unit), self.totals[label]
+                tell(f"{label}: {done} of {total} {unit if total != 1 else unit.removesuffix('s')}  {text}".rstrip())
 
 
 @contextmanager
@@ -87,12 +96,17 @@ def epoch_bar(progress: bool | ShowEpoch, label: str, epochs: int, *, done: int 
 
 @contextmanager
 def run_bars(progress: bool, labels: Sequence[str], epochs: Sequence[int]) -> Iterator[Callable[[int, Any], None]]:
-    """One bar per label over all its runs; called with a run's position and its epoch's line."""
+    """One bar per label over all its runs; called with a run's position and its epoch's line.
+
+    A label whose runs have one epoch each, such as a baseline's, is counted in seeds.
+    """
     totals: Counter[str] = Counter()
     for label, n_epochs in zip(labels, epochs, strict=True):
         totals[label] += n_epochs
+    trained = {label for label, n_epochs in zip(labels, epochs, strict=True) if n_epochs > 1}
+    units = {label: "seeds" for label in totals if label not in trained and totals[label] > 1}
     done, lock = [0] * len(labels), Lock()
-    with bars(progress, totals, log_end=True) as update:
+    with bars(progress, totals, units=units, log_end=True) as update:
 
         def show(run: int, line: Mapping[str, Any]) -> None:
             with lock:

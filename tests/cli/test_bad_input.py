@@ -25,7 +25,7 @@ OPTIONS = {
     "setting of another sampler": (["--sampler", "dns", "--set", "weight=2"], ["'weight'", "candidates"]),
     "set without a value": (["--set", "dim"], ["--set: 'dim' is not of the form key=value"]),
     "set twice": (["--set", "dim=3", "--set", "dim=4"], ["dim is given twice"]),
-    "set to text": (["--set", "dim=wide"], ["dim=wide", "integer"]),
+    "set to text": (["--set", "dim=wide"], ["dim=wide", "whole number"]),
     "no candidates": (["--set", "candidates=0"], ["candidates", "at least 1", "0"]),
     "schedule": (["--set", "weight=square/2"], ["weight", "linear/START/RATE/FLOOR", "square/2"]),
     "learning rate": (["--set", "learning_rate=nan"], ["learning_rate must be a number above 0, got nan"]),

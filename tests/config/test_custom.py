@@ -78,7 +78,7 @@ def test_a_class_that_is_not_there_lists_the_samplers_that_are(own, built):
     ("settings", "expected"),
     [
         (":size=0", "size must be at least 1"),
-        (":size=few", "size=few: input should be a valid integer"),
+        (":size=few", "size=few: it must be a whole number"),
         ("", "missing"),
         (":sise=1", "'sise' is not a setting of .*did you mean size"),
     ],

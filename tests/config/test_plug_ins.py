@@ -61,7 +61,7 @@ def test_a_plug_in_is_a_sampler_by_its_name_with_its_settings(installed, split):
     spec = SamplerSpec.parse("nearest:distance=4")
     assert (spec.build(split).distance, spec.label) == (4, "NEAREST (distance=4)")
     assert dict(sampler_lines())["nearest"] == "The nearest unobserved item (distance=1)"
-    with pytest.raises(InputError, match=r"distance=far \(How far it may be\): input should be a valid integer"):
+    with pytest.raises(InputError, match=r"distance=far \(How far it may be\): it must be a whole number"):
         SamplerSpec.parse("nearest:distance=far").build(split)
     with pytest.raises(InputError, match=r"'nearst' is not a sampler; did you mean nearest\?"):
         SamplerSpec.parse("nearst")

@@ -116,6 +116,12 @@ def test_no_winner_is_named_where_the_interval_includes_zero() -> None:
     assert "which includes zero" in said
 
 
+def test_equal_means_are_called_equal() -> None:
+    said = finding([*seeds("RNS", [0.40, 0.42, 0.41]), *seeds("BNS", [0.40, 0.42, 0.41])], KEY)
+    assert "RNS and BNS have the same mean, NDCG@20 0.410" in said
+    assert "above" not in said
+
+
 def test_no_winner_is_named_where_a_stricter_test_could_not_tell_two_apart() -> None:
     said = quality_finding(three_samplers(), KEY, {frozenset(("BNS", "DNS"))})
     assert said.startswith("No clear winner between BNS and DNS.")

@@ -296,7 +296,7 @@ def test_what_cannot_be_exported_is_refused_before_anything_is_written(data, run
         ease.export(tmp_path / "model", index="usearch")
     with pytest.raises(InputError, match="EASE scores a user from its interactions"):
         ease.export(tmp_path / "model", interactions=False)
-    with pytest.raises(InputError, match="index must be one of usearch, got 'faiss'"):
+    with pytest.raises(InputError, match="index='faiss' is not supported; use usearch"):
         run.export(tmp_path / "model", index="faiss")
     with pytest.raises(InputError, match="licence must be an identifier"):
         run.export(tmp_path / "model", licence=" ")

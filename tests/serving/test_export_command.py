@@ -25,6 +25,11 @@ def test_export_says_what_was_written_and_what_to_mind(bayesneg, saved, tmp_path
     assert again.code == 0
     assert "licence" not in again.err
     assert "--no-interactions" not in again.err
+    assert "note: without the interactions the model recommends items that users already have" in again.err
+    assert "items that users already have are not excluded" in repr(bn.load_export(tmp_path / "model"))
+    for command in ("evaluate", "recommend"):
+        said = bayesneg(command, tmp_path / "model", *(["--user", "1"] if command == "recommend" else [])).error
+        assert "is an export, not a run; bayesneg serve and bn.load_export take it" in said
     card = (tmp_path / "model" / "README.md").read_text()
     assert 'license: "mit"' in card
     assert "The vector of a user is learned from the user's interactions" in card
@@ -47,8 +52,8 @@ def test_an_item_model_says_that_its_weights_tell_about_users(bayesneg, data, tm
         (["nowhere", "NEW"], "nowhere holds no run"),
         (["RUN", "RUN"], "exists and holds no export; choose another folder"),
         (["RUN", "FILE"], "is a file; name a folder"),
-        (["RUN", "NEW", "--index", "annoy"], "index must be one of usearch, got 'annoy'"),
-        (["RUN", "EXPORT"], "already holds an export; choose another folder, or overwrite=True (--force)"),
+        (["RUN", "NEW", "--index", "annoy"], "--index annoy is not supported; use usearch"),
+        (["RUN", "EXPORT"], "already holds an export; choose another folder, or --force"),
     ],
 )
 def test_a_wrong_argument_gets_a_sentence_and_nothing_is_written(

@@ -137,6 +137,9 @@ def test_a_wrong_request_gets_a_sentence(client, path, status, expected):
         ("/fold-in", {"items": [True]}, 422, "items[0] must be"),
         ("/fold-in", {"items": ["film 1"] * 21}, 400, "items must have at most 20 identifiers, got 21"),
         ("/fold-in", {"items": ["film 1"], "k": 1.5}, 422, "k must be a whole number, got 1.5"),
+        ("/fold-in", {"items": ["film 1"], "k": True}, 422, "k must be a whole number, got True"),
+        ("/fold-in", {"items": ["film 1"], "k": "2"}, 422, "k must be a whole number, got '2'"),
+        ("/recommend", {"users": [1], "k": True}, 422, "k must be a whole number, got True"),
         ("/fold-in", {"items": ["film 1"], "path": "/etc/passwd"}, 422, "there is no parameter 'path'"),
         ("/fold-in", {"items": ["film 1"], "only": ["nothing"]}, 400, "only: item 'nothing' is not in the data"),
         ("/fold-in", [1], 422, "the body must be a JSON object"),
@@ -151,6 +154,12 @@ def test_a_wrong_body_gets_a_sentence(client, path, body, status, expected):
 def test_a_body_that_is_no_json_gets_a_sentence(client):
     headers = {"content-type": "application/json"}
     assert "the body must be JSON" in error_of(client.post("/fold-in", content=b'{"items', headers=headers), 422)
+    for content in (b'{"items": ["\xff"]}', b'{"items": ' + b"[" * 990 + b"]" * 990 + b"}"):
+        answer = client.post("/fold-in", content=content, headers=headers)
+        assert answer.status_code in (400, 422)
+        assert "the paths are" not in answer.json()["error"]
+    not_utf8 = client.post("/fold-in", content=b'{"items": ["\xff"]}', headers=headers)
+    assert error_of(not_utf8, 400).startswith('the body must be JSON in UTF-8, such as {"items": [1, 2]}')
     assert "send it with the header content-type: application/json" in error_of(
         client.post("/fold-in", content=b'{"items": [1]}', headers={"content-type": "text/plain"}), 422
     )
@@ -367,11 +376,11 @@ def test_no_request_is_lost_over_reloads_of_a_real_server(run, other, tmp_path):
     ("arguments", "expected"),
     [
         (["nowhere"], "nowhere holds no run and no export"),
-        (["RUN", "--port", "70000"], "port must be from 0 to 65535, got 70000"),
+        (["RUN", "--port", "70000"], "--port must be from 0 to 65535, got 70000"),
         (["RUN", "--port", "USED"], "is in use; name another with --port, or stop what listens there"),
         (["RUN", "--host", "no.such.host.invalid"], "host 'no.such.host.invalid' is not an address of this machine"),
         (["RUN", "--watch", "-1"], "watch must be a number of at least 0, got -1"),
-        (["RUN", "--max-k", "0"], "max_k must be a whole number of at least 1, got 0"),
+        (["RUN", "--max-k", "0"], "--max-k must be a whole number of at least 1, got 0"),
     ],
 )
 def test_a_wrong_option_gets_a_sentence(bayesneg, saved, arguments, expected):

@@ -25,7 +25,7 @@ def test_a_library_that_is_missing_is_named_with_its_extra(monkeypatch, name, tm
     monkeypatch.setattr(libraries, "find_spec", lambda module: None)
     module = name.partition(":")[0]
     with pytest.raises(
-        InputError, match=rf"needs {module}, which is not installed; pip install 'bayesneg\[{module}\]'"
+        InputError, match=rf"needs the package {module}, which is not installed; pip install 'bayesneg\[{module}\]'"
     ):
         tracker_from(name).check()
     assert list(tmp_path.iterdir()) == []

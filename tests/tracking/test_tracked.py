@@ -181,3 +181,9 @@ def test_what_is_no_observer_and_no_tracker_is_refused(split, given):
 def test_a_store_is_given_once(split):
     with pytest.raises(InputError, match="notes:notebook is given twice"):
         fit(split, observer=[Notebook(), Notebook()])
+
+
+def test_checking_stores_makes_none_of_them(split, tmp_path):
+    with pytest.raises(BayesnegError, match="the shelf broke"):
+        fit(split, observer=[bn.tracking.TensorBoard(tmp_path / "logs"), Notebook(fails="check")])
+    assert not (tmp_path / "logs").exists()

@@ -24,7 +24,7 @@ def test_a_sampler_that_was_not_tried_is_as_slow_as_the_slowest():
     beside = pace(310.0, at_once=2).estimate(done, ["BNS", "DNS", "DNS", "RNS"])
     assert ", 5 min for the final comparison; " in beside
     every = pace(310.0).estimate([*done, trial("DNS", 10.0)], ["DNS"])
-    assert every.startswith("about 6 min to go at this pace: 10 s for 1 trials, ")
+    assert every.startswith("about 6 min to go at this pace: 10 s for 1 trial, ")
 
 
 def test_a_trial_that_is_far_slower_than_those_before_it_is_named_while_it_runs():

@@ -341,7 +341,7 @@ def test_a_process_for_trials_only_leaves_the_advice_to_another(bayesneg_here, t
     shared = ("--samplers", "rns", "--epochs", 2, "--trials", 1, "--storage", "shared.jsonl")
     done = bayesneg_here("tune", "synthetic", *shared, "--trials-only", "-q")
     assert (done.code, done.out) == (0, "")
-    assert "1 trials are done in the study tune; the same command without --trials-only advises" in done.err
+    assert "1 trial is done in the study tune; the same command without --trials-only advises" in done.err
     assert {path.name for path in tmp_path.iterdir()} == {"shared.jsonl"}
     advised = bayesneg_here("tune", "synthetic", *shared, "--baselines", "none", "--seeds", 1, "--json", "-q").json
     assert len(advised["trials"]) == 1

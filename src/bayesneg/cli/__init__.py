@@ -16,7 +16,7 @@ import typer
 from bayesneg import __version__
 from bayesneg.cli import audit, compare, data, priors, reproduce, train, tune
 from bayesneg.cli.finished import evaluate, export, recommend, report, serve, similar
-from bayesneg.cli.output import say
+from bayesneg.cli.output import say, with_options_alone
 from bayesneg.cli.training.listings import BriefHelp
 from bayesneg.cli.training.processes import is_of_collective, leave, lost_contact, say_error
 from bayesneg.cli.training.run_file import TrainCommand
@@ -84,10 +84,10 @@ def _status(arguments: Sequence[str] | None) -> int:
     except typer.TyperException as error:  # the arguments are not those of the command
         if message := error.format_message():
             end = "" if message.endswith("?") else ";"
-            say(f"error: {message.rstrip('.')}{end} see bayesneg … --help")
+            say(f"error: {message.rstrip('.')}{end} see {_command(arguments)} --help")
         return 2
     except BayesnegError as error:
-        say_error(str(error))
+        say_error(with_options_alone(str(error)))
         return 1 if isinstance(error, StorageError) else 2
     except MemoryError as error:
         what = f": {error}" if str(error) else ""
@@ -103,6 +103,13 @@ def _status(arguments: Sequence[str] | None) -> int:
             raise
         say(f"error: {error.filename}: {error.strerror}; {_way_out(error)}")
         return 2
+
+
+def _command(arguments: Sequence[str] | None) -> str:
+    """``bayesneg train``: the command that was called, where there is such a one."""
+    called = (sys.argv[1:] if arguments is None else arguments)[:1]
+    known = [each.callback.__name__ for each in app.registered_commands if each.callback] + ["data"]
+    return " ".join(["bayesneg", *(name for name in called if name in known)])
 
 
 def _way_out(error: OSError) -> str:

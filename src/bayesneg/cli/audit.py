@@ -14,7 +14,16 @@ import typer
 from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
 from bayesneg.cli.interrupt import interruptible
-from bayesneg.cli.output import check_file, report_file, say, show, show_json, show_table, warnings_as_notes
+from bayesneg.cli.output import (
+    check_file,
+    named_as_options,
+    report_file,
+    say,
+    show,
+    show_json,
+    show_table,
+    warnings_as_notes,
+)
 from bayesneg.cli.show import mean_text
 from bayesneg.cli.training.comparing import contenders
 from bayesneg.cli.training.listings import HelpAll
@@ -161,7 +170,12 @@ def audit(
     built, specs = contenders(samplers, model, settings, device)
     named_losses(loss)  # before any data is read
     # what a custom sampler prints must not mix with --json
-    with redirect_stdout(sys.stderr), warnings_as_notes(), interruptible(out, "the finished runs"):
+    with (
+        redirect_stdout(sys.stderr),
+        warnings_as_notes(),
+        named_as_options("seeds", "epochs", "probes", "jobs"),
+        interruptible(out, "the finished runs"),
+    ):
         found = run_all(
             built,
             hiding.splits(reading),

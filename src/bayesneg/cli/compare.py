@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
 from bayesneg.cli.interrupt import interruptible
-from bayesneg.cli.output import say, show, show_json, warnings_as_notes
+from bayesneg.cli.output import named_as_options, say, show, show_json, warnings_as_notes
 from bayesneg.cli.show import show_comparison, show_quality
 from bayesneg.cli.training.comparing import Comparing
 from bayesneg.cli.training.listings import HelpAll
@@ -44,7 +44,12 @@ def compare(
     model, specs = comparing.prepared()
     selection = splitting.selection
     split = splitting.split(reading)
-    with redirect_stdout(sys.stderr), warnings_as_notes(), interruptible(comparing.out):
+    with (
+        redirect_stdout(sys.stderr),
+        warnings_as_notes(),
+        named_as_options(*comparing.how),
+        interruptible(comparing.out),
+    ):
         records = run_all(
             model,
             split,

@@ -226,13 +226,26 @@ class Splitting:
             share, seed = self._validation, self.split_seed
             own = reading.columns
             return read_split(reading.data, self.test, validation=share, seed=seed, user_file=self.user_file, **own)
-        return split(
-            reading.load(),
-            test=self.test_share,
-            validation=self._validation,
-            by=self.split_by,
-            seed=self.split_seed,
-        )
+        data = reading.load()
+        test, validation = self._shares(data)
+        return split(data, test=test, validation=validation, by=self.split_by, seed=self.split_seed)
+
+    def _shares(self, data: Interactions) -> tuple[float, float]:
+        """The test and the validation share: those given, else usual ones, or others where those hold out nothing."""
+        from bayesneg.cli.output import say
+        from bayesneg.data.shares import OPTIONS, Shares, shares_that_work
+
+        usual = 1 if self.split_by == "last" else 0.2
+        asked = Shares(usual if self.test_share is None else self.test_share, self._validation, self.split_by)
+        given = {"test": self.test_share, "validation": self.validation}
+        found = shares_that_work(data.counts, asked, free=[part for part, share in given.items() if share is None])
+        for part, option in OPTIONS.items():
+            if getattr(found, part) != getattr(asked, part):
+                say(
+                    f"note: the usual {part} share of {getattr(asked, part)} would leave a part of so few interactions "
+                    f"empty: {getattr(found, part)} is held out, as with {option} {getattr(found, part)}"
+                )
+        return found.test, found.validation
 
     @property
     def _validation(self) -> float:

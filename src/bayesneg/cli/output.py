@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,8 +18,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bayesneg.errors import InputError
+from bayesneg.errors import DataError, InputError
 from bayesneg.runs.record import jsonable
+
+_WITH_OPTION = re.compile(r"\b(?:\w+=[^\s,;()]+|\w+_\w+) \((--[^()]+)\)")  # validation=0.2 (--validation 0.2)
 
 
 def say(text: str) -> None:
@@ -32,9 +35,10 @@ def warnings_as_notes() -> Iterator[None]:
     said = set()
 
     def note(message: Warning | str, *_: Any, **__: Any) -> None:
-        if str(message) not in said:
-            said.add(str(message))
-            say(f"note: {message}")
+        text = with_options_alone(str(message))
+        if text not in said:
+            said.add(text)
+            say(f"note: {text}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
@@ -44,20 +48,41 @@ def warnings_as_notes() -> Iterator[None]:
 
 @contextmanager
 def named_as_options(*arguments: str, **others: str) -> Iterator[None]:
-    """An error that begins with the name of one of these arguments begins with that of its option.
+    """An error about one of these arguments names its option, at its beginning and wherever a value is named.
 
     Args:
         *arguments: Names of arguments whose options have the same name.
         **others: Argument → its option.
     """
     options = {name: f"--{name.replace('_', '-')}" for name in arguments} | others
+    names = "|".join(options)
     try:
         yield
+    except DataError:  # begins with the name of a file, which may be that of an argument
+        raise
     except InputError as error:
-        said = re.sub(rf"^(?:{'|'.join(options)})\b", lambda name: options[name[0]], str(error))
+        said = with_options_alone(str(error))
+        said = re.sub(
+            rf"(?<![\w./-])({names})=('?)([\w.+-]+)\2", lambda found: _given(options[found[1]], found[3]), said
+        )
+        said = re.sub(rf"^(?:{names})(?=[ =:])", lambda found: options[found[0]], said)
         if said == str(error):
             raise
         raise InputError(said) from error
+
+
+def with_options_alone(text: str) -> str:
+    """A sentence without the arguments whose options stand behind them.
+
+    >>> with_options_alone("leave them out with unknown='skip' (--skip-unknown)")
+    'leave them out with --skip-unknown'
+    """
+    return _WITH_OPTION.sub(r"\1", text)
+
+
+def _given(option: str, value: str) -> str:
+    """An option as it is typed: ``--split-by last``, ``--no-header``."""
+    return {"True": option, "False": option.replace("--", "--no-")}.get(value, f"{option} {value}")
 
 
 def show(text: str) -> None:
@@ -66,8 +91,9 @@ def show(text: str) -> None:
 
 
 def show_json(value: Any) -> None:
-    """The one JSON object on stdout; ASCII, so that every terminal and pipe can take it."""
-    typer.echo(json.dumps(jsonable(value), allow_nan=False))
+    """The one JSON object on stdout, in the characters of the data where stdout is UTF-8, elsewhere in ASCII."""
+    encoding = (sys.stdout.encoding or "").lower().replace("-", "").replace("_", "")
+    typer.echo(json.dumps(jsonable(value), allow_nan=False, ensure_ascii=encoding != "utf8"))
 
 
 def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, n_text: int = 1) -> None:
@@ -126,8 +152,8 @@ def report_file(given: Path | None, option: str, *, default: str, force: bool) -
     if path.is_file() and not force:
         if given is not None:
             raise InputError(f"{option} {path} exists; name another file, or replace it with --force")
-        number = 2
-        while (path := Path(default).with_stem(f"{Path(default).stem}-{number}")).exists():
-            number += 1
+        from bayesneg.report.pages import free_path
+
+        path = free_path(path)
     check_file(path, option)
     return path

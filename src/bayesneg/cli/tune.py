@@ -16,7 +16,7 @@ import typer
 from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
 from bayesneg.cli.interrupt import interruptible
-from bayesneg.cli.output import say, show, show_json, show_table, warnings_as_notes
+from bayesneg.cli.output import counted, named_as_options, say, show, show_json, show_table, warnings_as_notes
 from bayesneg.cli.show import show_comparison
 from bayesneg.cli.training.comparing import Tuning
 from bayesneg.cli.training.listings import HelpAll
@@ -103,7 +103,12 @@ def tune(
     if splitting.validation == 0:
         raise InputError("tune selects settings and epochs on validation data; --validation must be above 0, got 0")
     split = splitting.split(reading)
-    with redirect_stdout(sys.stderr), warnings_as_notes(), _interruptible(storage, comparing.out):
+    with (
+        redirect_stdout(sys.stderr),
+        warnings_as_notes(),
+        named_as_options("trials", "minutes", *comparing.how),
+        _interruptible(storage, comparing.out),
+    ):
         how: dict[str, Any] = {
             "trials": trials,
             "minutes": minutes,
@@ -118,7 +123,8 @@ def tune(
         else:
             found = search(model, split, samplers, **how, **comparing.how)
     if trials_only:
-        say(f"{len(done)} trials are done in the study {study}; the same command without --trials-only advises")
+        n_done = counted(len(done), "trial is", "trials are")
+        say(f"{n_done} done in the study {study}; the same command without --trials-only advises")
         return
     train = train_command(found, reading, splitting)
     written = write_tuning_report(found, page, command=train)
@@ -189,7 +195,7 @@ def _show_trials(found: TuningResult) -> None:
         for trial in ranked[:SHOWN]
     ]
     ended = [trial.state for trial in found.trials]
-    counts = f"{len(ended)} trials, {ended.count('pruned')} pruned, {ended.count('failed')} failed"
+    counts = f"{counted(len(ended), 'trial', 'trials')}, {ended.count('pruned')} pruned, {ended.count('failed')} failed"
     heads = ("setting", metric_name(found.advice.key), "trial", "epochs")
     show_table(f"search on validation data: {counts}", heads, rows)
     for trial in found.trials:

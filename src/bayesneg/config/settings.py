@@ -22,6 +22,13 @@ from bayesneg.samplers.schedules import LinearDecay, Schedule
 
 Settings = Mapping[str, Any]
 PLAIN: Final = (int, float, str, bool, NoneType)
+_NUMBERS: Final = {  # kind of pydantic's error → what the value must be
+    "float_parsing": "it must be a number",
+    "float_type": "it must be a number",
+    "int_parsing": "it must be a whole number",
+    "int_type": "it must be a whole number",
+    "int_from_float": "it must be a whole number",
+}
 REQUIRED: Final = object()  # the default of a setting that must be given
 
 
@@ -70,9 +77,11 @@ class Setting:
         except ValidationError as error:
             if self.choices and all(leaf is NoneType or get_origin(leaf) is Literal for leaf in self.leaves):
                 raise self._not_a_choice(value, where) from None
-            message = _said(error.errors()[0]["msg"])
+            first = error.errors()[0]
+            message = _NUMBERS.get(first["type"]) or _said(first["msg"])
         about = f" ({plain(self.sentence).rstrip('.')})" if self.sentence else ""
-        raise InputError(f"{where}: {self.name}={value}{about}: {message}")
+        shown = str(value).lower() if str(value) in ("True", "False") else value  # as TOML writes it
+        raise InputError(f"{where}: {self.name}={shown}{about}: {message}")
 
     def _not_a_choice(self, value: Any, where: str) -> InputError:
         names = [str(choice) for choice in self.choices]

@@ -52,7 +52,10 @@ def read_toml(path: Path) -> TomlFile:
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: {_with_line(str(error))}") from None
+        raise InputError(
+            f"{path}: {_with_line(str(error))}; lines are written as epochs = 100, or with a text as data = "
+            '"clicks.csv"'
+        ) from None
     except RecursionError:
         raise InputError(f"{path}: lists or tables are nested too deeply to be read") from None
 
@@ -102,4 +105,6 @@ def _with_line(message: str) -> str:
     """``Invalid value (at line 3, column 9)`` → ``line 3, column 9: invalid value``."""
     place = re.search(r" \(at (line \d+, column \d+|end of document)\)$", message)
     what = message[: place.start()] if place else message
+    if what == r"Illegal character '\n'":
+        what = "A text is not closed by a second quote"
     return f"{place[1] if place else 'not TOML'}: {what[0].lower()}{what[1:]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -64,6 +65,25 @@ def way_out(counts: np.ndarray, asked: Shares) -> str:
     return f"{why}; {', or '.join(ways)}"
 
 
+def shares_that_work(counts: np.ndarray, asked: Shares, *, free: Collection[str]) -> Shares:
+    """What was asked for, or the nearest that leaves no part empty and has other shares of the ``free`` parts alone.
+
+    Args:
+        counts: Interactions of each user, (n_users,), before a part is held out.
+        asked: What was asked for.
+        free: ``"test"``, ``"validation"`` or both: the parts whose shares nobody gave.
+
+    Returns:
+        What was asked for where nothing works, or where a share is none: an error about it is better.
+
+    >>> shares_that_work(np.full(40, 3), Shares(0.2, 0.1, "user"), free=["validation"])
+    Shares(test=0.2, validation=0.3, by='user')
+    """
+    if any(amount and not valid_or_none(amount, asked.by) for amount in (asked.test, asked.validation)):
+        return asked
+    return _nearest_that_work(counts, asked, free) or asked
+
+
 def valid_or_none(amount: object, by: str) -> float:
     """A share, or with ``last`` a count, as it is; 0 for anything else."""
     if not is_number(amount):
@@ -87,9 +107,9 @@ def _share(amount: float, argument: str, by: str) -> float:
     return float(amount)
 
 
-def _nearest_that_work(counts: np.ndarray, asked: Shares) -> Shares | None:
+def _nearest_that_work(counts: np.ndarray, asked: Shares, free: Collection[str] = tuple(OPTIONS)) -> Shares | None:
     """The same shares, others of one part, or of both, the nearest first; None where nothing works with this rule."""
-    tests, validations = _others(asked.test, asked.by), _others(asked.validation, asked.by)
+    tests, validations = (_others(getattr(asked, part) if part in free else 0, asked.by) for part in OPTIONS)
     proposals = chain(
         [asked],
         (asked._replace(validation=share) for share in validations),
@@ -106,10 +126,8 @@ def _by_interaction(counts: np.ndarray, asked: Shares) -> list[str]:
     shares = _nearest_that_work(counts, usual)
     if asked.by == "interaction" or shares is None:
         return []
-    amounts = _changed(asked, shares)
-    given = " and ".join(f"{name}={amount}" for name, amount in amounts.items())
-    options = "".join(f" {OPTIONS[name]} {amount}" for name, amount in amounts.items())
-    return [f"split by interaction{' with ' if given else ''}{given} (--split-by interaction{options})"]
+    given = [f"{name}={amount} ({OPTIONS[name]} {amount})" for name, amount in _changed(asked, shares).items()]
+    return [" and ".join(["split with by='interaction' (--split-by interaction)", *given])]
 
 
 def _without_validation(counts: np.ndarray, asked: Shares) -> list[str]:

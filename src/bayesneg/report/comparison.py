@@ -17,7 +17,7 @@ from bayesneg.report.glossary import glossary
 from bayesneg.report.groups import as_records, run_groups, studies
 from bayesneg.report.names import base_of, counted, cutoff, joined, primary_key
 from bayesneg.report.notes import notes
-from bayesneg.report.pages import Headline, Section, render_page, write_page
+from bayesneg.report.pages import Headline, Section, free_path, render_page, write_page
 from bayesneg.report.summary import final_keys, summarise
 from bayesneg.runs.record import RunRecord, is_number
 from bayesneg.runs.run import Run
@@ -29,7 +29,7 @@ _LEADING = ("ndcg", "precision", "recall", "auc")
 
 def write_report(
     records: Run | RunRecord | Sequence[Run | RunRecord],
-    path: str | Path,
+    path: str | Path | None = None,
     *,
     title: str | None = None,
     first: SectionsOfDatasets | None = None,
@@ -41,7 +41,8 @@ def write_report(
     Args:
         records: The runs to compare, as :func:`bayesneg.compare` or :func:`bayesneg.fit` returns them, one or several;
             runs of several datasets are compared dataset by dataset.
-        path: The file to write; folders on the way are created, an existing file is replaced in one step.
+        path: The file to write; folders on the way are created, an existing file is replaced in one step. By default
+            ``report.html``, or ``report-2.html``, … where that exists.
         title: The heading of the page; by default the samplers and the datasets.
         first: Dataset → sections that come before those made from its records.
         indistinguishable: Dataset → pairs of labels that a stricter test could not distinguish; the headline then
@@ -71,7 +72,8 @@ def write_report(
                 "bn.load_run(folder), or leave item_data out"
             )
         last = example_sections(runs, item_data)
-    return write_page(render(found, title=title, first=first, indistinguishable=indistinguishable, last=last), path)
+    page = render(found, title=title, first=first, indistinguishable=indistinguishable, last=last)
+    return write_page(page, free_path(Path("report.html")) if path is None else path)
 
 
 def render(

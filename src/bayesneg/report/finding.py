@@ -111,6 +111,12 @@ def _decided(best: RunGroup, first: RunGroup, gaps: dict[str, Estimate], key: st
 
 def _undecided(best: RunGroup, rivals: Sequence[str], gaps: dict[str, Estimate], key: str) -> str:
     gap = gaps[rivals[0]]
+    if is_number(gap.mean) and not round(gap.mean, _digits(gap)):
+        interval = f" {_range(gap)}" if gap.has_interval and round(gap.half_width, 4) else ""
+        return (
+            f"No clear winner between {joined([best.name, *rivals])}. {best.name} and {rivals[0]} have the same mean, "
+            f"{_value(best, key)}; their difference is 0{interval}."
+        )
     doubt = "too few runs to say how sure that is"
     if gap.has_interval:
         doubt = "not clear once all pairs are tested" if gap.excludes_zero else "which includes zero"

@@ -161,6 +161,15 @@ def _asset(name: str) -> str:
     return (files("bayesneg.report") / "templates" / name).read_text(encoding="utf-8")
 
 
+def free_path(path: Path) -> Path:
+    """The path where it is free, otherwise the first that is: ``report.html``, ``report-2.html``, …"""
+    number, free = 1, path
+    while free.exists():
+        number += 1
+        free = path.with_stem(f"{path.stem}-{number}")
+    return free
+
+
 def write_page(text: str, path: str | Path) -> Path:
     """Write the file in one step, so that a reader never sees half of it. Returns the path."""
     target = Path(path)

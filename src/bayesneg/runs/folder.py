@@ -51,8 +51,18 @@ def find_runs(path: Path) -> list[Path]:
         return [path]
     inside = sorted(child for child in path.iterdir() if holds_run(child)) if path.is_dir() else []
     if not inside:
-        raise InputError(f"{path} holds no run; give the folder that 'bayesneg train --out' wrote")
+        raise no_run(path)
     return inside
+
+
+def no_run(path: Path) -> InputError:
+    """What to say of a folder without a run: an export is for other commands."""
+    if (path / "config.json").is_file() and (path / "record.json").is_file():
+        return InputError(
+            f"{path} is an export, not a run; bayesneg serve and bn.load_export take it, for this give the run folder "
+            "that it was exported from"
+        )
+    return InputError(f"{path} holds no run; give the folder that 'bayesneg train --out' wrote")
 
 
 def new_folder(path: Path) -> Path:
@@ -233,7 +243,7 @@ def read_record(folder: str | Path) -> RunRecord:
 
     folder = Path(folder)
     if not holds_run(folder):
-        raise InputError(f"{folder} holds no run; give the folder that 'bayesneg train --out' wrote")
+        raise no_run(folder)
     if not (folder / METRICS).exists():
         raise InputError(f"{folder}: the run was not finished; finish it with the same command and --resume")
     metrics = json.loads((folder / METRICS).read_text(encoding="utf-8"))

@@ -56,7 +56,7 @@ class Start:
             if key in own and own[key] != self._settings.get(key):
                 was = self._settings.get(key)
                 raise InputError(
-                    f"start has {key} {was}, and the model has {key} {own[key]}; set {key}={was} (--set {key}={was})"
+                    f"start has {key} {was}, and the model has {key} {own[key]}; give {key}={was} (--set {key}={was})"
                 )
         if not (self._users[1].size or self._items[1].size):
             raise InputError(

@@ -164,7 +164,8 @@ class TuningResult:
             if trial.value is not None
         ]
         above = [self.recommendation, *([] if self.command is None else [self.command])]
-        title = f"{self.advice.label} is recommended, of {len(self.trials):,} trials; test metrics"
+        n_trials = f"{len(self.trials):,} trial{'' if len(self.trials) == 1 else 's'}"
+        title = f"{self.advice.label} is recommended, of {n_trials}; test metrics"
         return comparison_html(self.records, title=title, above=above, notes=[*self.advice.notes, *best])
 
     def to_dict(self) -> dict[str, Any]:

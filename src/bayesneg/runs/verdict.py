@@ -151,10 +151,10 @@ def judged_by(records: Sequence[RunRecord]) -> str | None:
 
 def by_how_much(gap: PairedDifference) -> str:
     """``0.0120 (95% over users 0.0100 to 0.0140)``, and over seeds where there are several."""
-    parts = [f"over users {gap.over_users.low:.4f} to {gap.over_users.high:.4f}"]
+    parts = [f"over users {gap.over_users.low:z.4f} to {gap.over_users.high:z.4f}"]
     if gap.n_seeds > 1:
-        parts.append(f"over {gap.n_seeds} seeds {gap.over_seeds.low:.4f} to {gap.over_seeds.high:.4f}")
-    return f"{gap.mean:.4f} (95% {', '.join(parts)})"
+        parts.append(f"over {gap.n_seeds} seeds {gap.over_seeds.low:z.4f} to {gap.over_seeds.high:z.4f}")
+    return f"{gap.mean:z.4f} (95% {', '.join(parts)})".replace("-", "−")  # the minus sign of the tables
 
 
 def _was_rising(run: RunRecord) -> bool:

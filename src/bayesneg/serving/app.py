@@ -216,6 +216,8 @@ def _answer_errors(app: FastAPI) -> None:
             allowed = " or ".join(msg.methods(request.url.path))
             sentence = f"{request.url.path} does not take {request.method}; use {allowed}"
             return _problem(405, sentence, {"Allow": allowed.replace(" or ", ", ")})
+        if error.status_code == 400:  # a body that is not read as JSON: other bytes than UTF-8, or nested too deeply
+            return _problem(400, f"{msg.NO_JSON}, not nested deeply")
         return _problem(error.status_code, f"{error.detail}; the paths are {', '.join(PATHS)}")
 
     @app.exception_handler(Exception)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
 ID_LENGTH: Final = 1_000  # characters of an identifier
 Id = StrictInt | Annotated[StrictStr, Field(min_length=1, max_length=ID_LENGTH)]
@@ -94,8 +94,8 @@ class RecommendBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     users: Ids = Field(description="identifiers of the users, as in the data")
-    k: int = Field(10, ge=1, description="length of each list")
-    include_held_out: bool = Field(False, description="also recommend items of the validation and test part")
+    k: StrictInt = Field(10, ge=1, description="length of each list")
+    include_held_out: StrictBool = Field(False, description="also recommend items of the validation and test part")
     exclude: Ids | None = Field(None, description="items that are never recommended")
     only: Ids | None = Field(None, description="the only items that may be recommended")
 
@@ -113,12 +113,13 @@ class FoldInBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     items: Ids = Field(description="identifiers of the user's items, as in the data")
-    k: int = Field(10, ge=1, description="length of the list")
-    skip_unknown: bool = Field(False, description="leave out items that the model does not know")
+    k: StrictInt = Field(10, ge=1, description="length of the list")
+    skip_unknown: StrictBool = Field(False, description="leave out items that the model does not know")
     exclude: Ids | None = Field(None, description="items that are never recommended")
     only: Ids | None = Field(None, description="the only items that may be recommended")
 
 
+NO_JSON: Final = 'the body must be JSON in UTF-8, such as {"items": [1, 2]}'
 _ASKED: Final[Mapping[tuple[str, str], type[BaseModel]]] = {
     ("GET", "/recommend"): RecommendQuery,
     ("POST", "/recommend"): RecommendBody,
@@ -168,7 +169,7 @@ def sentence(errors: Sequence[Mapping[str, Any]], known: Sequence[str]) -> str:
     if kind == "extra_forbidden":
         return f"there is no parameter {name!r:.60}; the parameters are {', '.join(known)}"
     if kind == "json_invalid":
-        return f"the body must be JSON ({error['ctx']['error']})"
+        return f"{NO_JSON} ({error['ctx']['error']})"
     given = error.get("input")
     if isinstance(given, bytes):
         return "the body must be JSON; send it with the header content-type: application/json"

@@ -72,6 +72,11 @@ def serve(
             f"http://{shown}:{opened.getsockname()[1]}/recommend?user={train.user_ids[0]}&k=10, OpenAPI page at /docs; "
             f"Ctrl-C stops, kill -HUP {os.getpid()} reloads"
         )
+        if not model.has_interactions:
+            say(
+                "note: the export has no interactions, so that items which users already have are recommended too; "
+                "name them in exclude (POST /recommend), or export the run with its interactions"
+            )
         if host not in LOOPBACK:
             say(f"{host} is not a loopback address: whoever reaches it can ask, there is no authentication")
         reloader.start()

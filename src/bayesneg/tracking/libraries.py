@@ -20,7 +20,9 @@ PATIENCE: Final = 5.0  # seconds until a server that does not answer is away
 def require(module: str, store: str) -> None:
     """An error that names the extra, unless the library is installed."""
     if find_spec(module) is None:
-        raise InputError(f"{store} needs {module}, which is not installed; pip install 'bayesneg[{module}]'")
+        raise InputError(
+            f"{store} needs the package {module}, which is not installed; pip install 'bayesneg[{module}]'"
+        )
 
 
 def check_server(url: str, store: str) -> None:

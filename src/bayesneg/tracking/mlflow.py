@@ -44,6 +44,8 @@ class MLflow(Tracker):
 
     @property
     def store(self) -> str:
+        if not self.uri:
+            return "mlflow"
         return f"mlflow:{re.sub('//[^/@]*@', '//…@', self.uri)}"  # a password is neither shown nor kept
 
     def check(self) -> None:

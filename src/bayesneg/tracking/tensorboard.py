@@ -38,11 +38,11 @@ class TensorBoard(Tracker):
     def check(self) -> None:
         """Raise an error unless the library is installed and the folder can be written."""
         require("tensorboard", self.store)
-        try:
-            Path(self.folder).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{self.store} cannot be made ({error.strerror}); name another folder") from None
-        if not os.access(self.folder, os.W_OK):
+        folder = Path(self.folder).resolve()
+        there = next(each for each in (folder, *folder.parents) if each.exists())  # the rest is made when a run begins
+        if not there.is_dir():
+            raise InputError(f"{self.store} cannot be made: {there} is a file; name another folder")
+        if not os.access(there, os.W_OK | os.X_OK):
             raise InputError(f"{self.store} cannot be written; name another folder")
 
     def start(self, run: TrackedRun) -> str:
@@ -84,6 +84,7 @@ class TensorBoard(Tracker):
 
     def _new(self, label: str) -> str:
         """A folder that no other run has."""
+        Path(self.folder).mkdir(parents=True, exist_ok=True)
         slug = re.sub(r"[^\w.=-]+", "-", label.lower()).strip("-.")[:80] or "run"
         for name in chain([slug], (f"{slug}-{number}" for number in count(2))):
             try:

@@ -126,12 +126,15 @@ def tells_epochs_apart(learner: Learner, split: Split, sample: int | None) -> bo
     return not (isinstance(scorer, EmbeddingScorer) and scorer.cold is not None and scorer.cold.users[users].all())
 
 
-def warn_of_cold_validation(epochs: int) -> None:
-    """Say that no epoch can be chosen."""
+def warn_of_cold_validation(epochs: int, split: Split) -> None:
+    """Say that no epoch can be chosen, and how one could be, where a user has two interactions."""
+    if (split.known.counts > 1).any():
+        way_out = "to choose one, hold out a part of each user's interactions, by='user' or 'last' (--split-by)"
+    else:
+        way_out = "no user has two interactions, one to train on and one to hold out"
     warnings.warn(
         "no validation user that is evaluated has a training interaction: every epoch ranks them alike, by popularity, "
-        f"so all {epochs:,} epochs are trained and the last is reported; to choose one, hold out a part of each user's "
-        "interactions, by='user' or 'last' (--split-by)",
+        f"so all {epochs:,} epochs are trained and the last is reported; {way_out}",
         UserWarning,
         stacklevel=3,
     )

@@ -148,7 +148,7 @@ def fit(
     else:
         learner = model.start(train, rng=fresh) if earlier is None else earlier.begin(train, rng=fresh)
     if epochs > 1 and select != "last" and not tells_epochs_apart(learner, split, evaluate_users):
-        warn_of_cold_validation(epochs)
+        warn_of_cold_validation(epochs, split)
         select, patience = "last", None
     record = begun_record(
         model, split, sampler, loss, seed=seed, select=select, label=label, evaluate_every=evaluate_every,

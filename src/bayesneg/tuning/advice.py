@@ -184,7 +184,7 @@ def _within(found: PairedDifference, margin: float) -> bool:
 def _by(found: PairedDifference) -> str:
     """What is recommended minus a rival: ``+0.0120, 95% over users …, over 5 seeds …``."""
     seeds = f", over {found.n_seeds} seeds {_range(found.over_seeds)}" if found.n_seeds > 1 else ", one seed only"
-    return f"{found.mean:+.4f}, 95% over users {_range(found.over_users)}{seeds}"
+    return f"{_signed(found.mean)}, 95% over users {_range(found.over_users)}{seeds}"
 
 
 def _reversed(found: PairedDifference) -> PairedDifference:
@@ -195,7 +195,12 @@ def _reversed(found: PairedDifference) -> PairedDifference:
 
 
 def _range(difference: Estimate) -> str:
-    return f"{difference.low:+.4f} to {difference.high:+.4f}"
+    return f"{_signed(difference.low)} to {_signed(difference.high)}"
+
+
+def _signed(value: float) -> str:
+    """With the minus sign of the tables."""
+    return f"{value:+z.4f}".replace("-", "−")
 
 
 def _judged_by(record: RunRecord) -> str:

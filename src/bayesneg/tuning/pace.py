@@ -61,9 +61,9 @@ class Pace:
                 f"{len(done) + len(to_come)} trials, and advise from what is finished"
             )
         return (
-            f"{said} at this pace{timed}: {_text(trials)} for {len(to_come)} trials, {_text(final)} for the final "
-            "comparison; shorter with fewer --trials, --epochs or --seeds, or with --minutes, after which the search "
-            "ends with advice from what is finished"
+            f"{said} at this pace{timed}: {_text(trials)} for {len(to_come)} trial{'' if len(to_come) == 1 else 's'}, "
+            f"{_text(final)} for the final comparison; shorter with fewer --trials, --epochs or --seeds, or with "
+            "--minutes, after which the search ends with advice from what is finished"
         )
 
     def is_time_to_say(self, done: Sequence[Trial]) -> bool:

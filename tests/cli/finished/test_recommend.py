@@ -144,7 +144,7 @@ def test_json_has_users_and_items_in_the_type_of_the_data(bayesneg, place):
         (["recommend", "RUN", "--user", "u1", "--force"], "--force goes with --out"),
         (["recommend", "RUN", "--items", ""], "items must name at least one item, got none"),
         (["recommend", "RUN", "--items", "i77"], "item 'i77' is not in the data; the nearest items are i7"),
-        (["recommend", "RUN", "--items", "i1,i77"], "leave them out with unknown='skip' (--skip-unknown)"),
+        (["recommend", "RUN", "--items", "i1,i77"], "correct them, or leave them out with --skip-unknown"),
         (["recommend", "RUN", "--items", "i1", "--out", "x.csv"], "--out is for users of the data"),
         (["recommend", "RUN", "--items", "i1", "--include-held-out"], "a new user (--items) has no held-out part"),
         (["recommend", "RUN", "--user", "u1", "--item-columns", "title"], "--item-columns goes with --item-data"),

@@ -10,7 +10,7 @@ import typer
 
 from bayesneg.cli import options as opt
 from bayesneg.cli.finished.arguments import RunFolder
-from bayesneg.cli.output import say, show, show_json, show_table
+from bayesneg.cli.output import named_as_options, say, show, show_json, show_table
 
 
 def export(
@@ -47,7 +47,8 @@ def export(
     from bayesneg.runs.run import load_run
 
     check_target(folder, overwrite=force)
-    check_library(index)
+    with named_as_options("index"):
+        check_library(index)
     loaded = load_run(run)
     written = loaded.export(folder, index=index, interactions=not no_interactions, licence=licence, overwrite=force)
     config = read_config(written)
@@ -68,6 +69,11 @@ def export(
         say("the licence of the data is unknown: state it with --licence before you pass the folder on")
     if not no_interactions:
         say(f"the folder has the interactions of the users: {_without_them(config)}")
+    else:
+        say(
+            "note: without the interactions the model recommends items that users already have; whoever uses it must "
+            "leave them out"
+        )
     say(f"next: bayesneg serve {written}, or bn.load_export({str(written)!r})")
 
 

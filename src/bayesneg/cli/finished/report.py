@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bayesneg.cli import options as opt
+from bayesneg.cli.finished.arguments import item_data as noted
 from bayesneg.cli.output import counted, report_file, show, show_json
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def report(
     """
     from bayesneg.report.comparison import write_report
     from bayesneg.runs.folder import find_runs, read_record, reading
-    from bayesneg.runs.run import load_run
+    from bayesneg.runs.run import Run, load_run
 
     page = report_file(output, "-o", default="report.html", force=force)
     folders = {folder.resolve(): folder for path in runs for folder in find_runs(path)}  # each run once
@@ -55,6 +56,10 @@ def report(
     for folder in folders.values():
         with reading(folder):
             records.append(read_record(folder) if item_data is None else load_run(folder))
+    if item_data is not None:
+        of_dataset = {each.record.dataset: each for each in reversed(records) if isinstance(each, Run)}
+        for each in of_dataset.values():
+            noted(item_data, None, each.split.train)  # items without a row, and with several
     written = write_report(records, page, title=title, item_data=item_data)
     if json:
         show_json({"report": str(written), "n_runs": len(records)})

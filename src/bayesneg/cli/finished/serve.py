@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bayesneg.cli.output import say
+from bayesneg.cli.output import named_as_options, say
 
 
 def serve(
@@ -37,5 +37,6 @@ def serve(
     from bayesneg.serving.limits import Limits
     from bayesneg.serving.server import serve as answer
 
-    limits = Limits(max_k=max_k, max_ids=max_ids, max_body=max_body)
-    answer(folder, host=host, port=port, index=not exact, watch=watch, limits=limits, say=say)
+    with named_as_options("port", "host", "watch", "max_k", "max_ids", "max_body"):
+        limits = Limits(max_k=max_k, max_ids=max_ids, max_body=max_body)
+        answer(folder, host=host, port=port, index=not exact, watch=watch, limits=limits, say=say)

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bayesneg.checks import one_of
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.models.scorers import EmbeddingScorer
@@ -138,7 +137,8 @@ class ItemIndex:
 def check_library(name: str | None) -> None:
     """An error unless the index is one that can be built here; None is no index."""
     if name is not None:
-        one_of("index", name, LIBRARIES)
+        if name not in LIBRARIES:
+            raise InputError(f"index={name!r} is not supported; use {' or '.join(LIBRARIES)}")
         require_usearch("index='usearch'")
 
 

@@ -48,7 +48,8 @@ class ExportedModel:
 
     def __repr__(self) -> str:
         search = "exact search" if self.index is None else "search by index"
-        return f"ExportedModel({self.run!r}, {search})"
+        seen = "" if self.has_interactions else ", no interactions: items that users already have are not excluded"
+        return f"ExportedModel({self.run!r}, {search}{seen})"
 
     @property
     def has_interactions(self) -> bool:
@@ -102,6 +103,9 @@ class ExportedModel:
         unknown: Unknown = "error",
     ) -> pl.DataFrame:
         """The recommendations of many users, by exact search, as :meth:`bayesneg.Run.recommend_all` gives them.
+
+        An export without interactions does not know what users already have, and recommends it too: drop those rows,
+        or export with the interactions.
 
         Args:
             k: How many items for each user.
