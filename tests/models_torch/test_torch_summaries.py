@@ -126,3 +126,19 @@ def test_the_vectors_of_a_large_catalogue_stay_on_the_gpu():
         pass
     assert learner._summaries.knots.device.type == "cuda"
     assert torch.cuda.max_memory_allocated() < 4 * 2**30
+
+
+@pytest.mark.parametrize("similarity", ["inner", "cosine"])
+def test_a_model_summarises_the_scores_that_it_is_trained_by(similarity):
+    train = random_interactions(np.random.default_rng(0), 20, 60, most=0.5)
+    learner = bn.TorchMF(dim=4, device="cpu", similarity=similarity).start(train, rng=np.random.default_rng(0))
+    learner.start_from(
+        bn.interfaces.Embeddings(*(5 * v for v in learner.trained_embeddings())), (np.ones(20), np.ones(60))
+    )
+    everyone, ranks = np.arange(20), knot_ranks(60)
+    batch = bn.Batch(everyone, np.zeros(20, np.int32), everyone, 1, train, learner, stream(0, "any"), 1)
+    knots = learner._knots_on_device(batch, ranks, moved=0.1, pool=100, over_all=True).numpy()
+    w, h = learner.embeddings()  # of norm 1 under the cosine
+    for user in everyone:
+        expected = formulas.summarise(w[user] @ h.T, np.ones(60, dtype=int), ranks) / np.linalg.norm(w[user])
+        np.testing.assert_allclose(knots[user][ranks <= 60], expected[ranks <= 60], rtol=1e-4, atol=1e-6)

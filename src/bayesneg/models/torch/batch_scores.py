@@ -17,6 +17,9 @@ from bayesneg.kernels.torch.gradients import bpr_gradients, fused_for, penalty_g
 from bayesneg.kernels.torch.pair_scores import scores_of
 
 NUMBERS = 1 << 26  # of gathered embeddings held at once
+NO_EMBEDDINGS = (
+    "this model gives scores and no vectors; choose a sampler that needs none (BNS: cdf='exact', AOBPR: rank='score')"
+)
 NO_VECTORS = "this model gives scores and no vectors; a sampler of synthetic negatives needs vectors"
 NO_GRADIENT = "the model's vectors do not depend on its parameters; return them without detach()"
 

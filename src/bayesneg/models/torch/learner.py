@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,10 +33,11 @@ from bayesneg.interfaces import (
 from bayesneg.kernels.reference.choices.base import Draws, Rule
 from bayesneg.kernels.reference.losses import PairwiseLogistic
 from bayesneg.kernels.torch.choices.base import torch_choice
-from bayesneg.kernels.torch.formulas import kth_highest
+from bayesneg.kernels.torch.formulas import kth_highest, unit
 from bayesneg.kernels.torch.score_lists import TrainingRows
 from bayesneg.models.scorers import EmbeddingScorer, cold_in, unit_rows
 from bayesneg.models.thresholds import thresholds_of
+from bayesneg.models.torch.batch_scores import NO_EMBEDDINGS
 from bayesneg.models.torch.device import EmbeddingsRankedOnGPU, memory_named, rows_on
 from bayesneg.models.torch.graph import KeptUsers, SmoothedEmbeddings
 from bayesneg.models.torch.settings import TorchSettings
@@ -48,9 +50,6 @@ from bayesneg.models.validate import single, validate_negatives
 EXAMPLES = 1 << 15  # per block at most, unless a batch has more
 NUMBERS = 1 << 18  # drawn numbers per block at most
 THRESHOLDS = ".thresholds"  # their key in a state, which is the name of no parameter or buffer
-NO_EMBEDDINGS = (
-    "this model gives scores and no vectors; choose a sampler that needs none (BNS: cdf='exact', AOBPR: rank='score')"
-)
 
 
 class TorchLearner:
@@ -122,16 +121,17 @@ class TorchLearner:
         """As declared by :class:`~bayesneg.interfaces.RefreshesOnDevice`; refused for a model without embeddings."""
         if self.scores:
             raise InputError(NO_EMBEDDINGS)
-        if self.device.type == "cpu":
-            return None
+        how = {"moved": moved, "pool": pool, "over_all": over_all}
+        return None if self.device.type == "cpu" else self._knots_on_device(batch, ranks, **how)
+
+    def _knots_on_device(self, batch: Batch, ranks: np.ndarray, **how: Any) -> Tensor:
         with self.trainable.evaluating():
-            users, items = (vectors.float() for vectors in self.trainable.embeddings())
+            make = unit if self.settings.similarity == "cosine" else Tensor.float
+            users, items = (make(vectors.float()) for vectors in self.trainable.embeddings())
             if self._summaries is None:
                 self._summaries = TorchSummaries(self._rows, ranks, users.shape[1], self.device)
             which = torch.from_numpy(batch.users).to(self.device)
-            return self._summaries.refresh(
-                which, (users, items), batch.epoch, moved=moved, pool=pool, over_all=over_all
-            )
+            return self._summaries.refresh(which, (users, items), batch.epoch, **how)
 
     def _vectors(self) -> EmbeddingScorer:
         if self._seen is None:
