@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bayesneg.progress import Log
+from bayesneg.progress import Log, tell
 
 
 def test_list_names_every_built_in_dataset_and_where_it_lies(bayesneg, place):
@@ -90,7 +90,7 @@ def test_mistakes_in_preparing_are_sentences(bayesneg, place):
 
 def test_the_progress_of_preparing_is_a_line_now_and_then(bayesneg, place, monkeypatch):
     write_parts(place)
-    monkeypatch.setattr(Log, "update", lambda log, stage, done, _: log.say(f"{stage} {done} {log.totals[stage]}"))
+    monkeypatch.setattr(Log, "update", lambda log, stage, done, _: tell(f"{stage} {done} {log.totals[stage]}"))
     said = bayesneg("data", "prepare", "part-0.csv", "--out", "out", *COLUMNS, "--chunk-rows", 50).err.splitlines()
     assert said[:2] == ["reading 50 81", "reading 80 81"]  # the number of lines is estimated
     assert said[-2].startswith("sorting ")

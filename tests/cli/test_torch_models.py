@@ -80,7 +80,7 @@ def test_a_gpu_that_is_not_there_gets_a_sentence(bayesneg, ratings, command):
     if torch.cuda.is_available():
         pytest.skip("there is a GPU here")
     error = bayesneg(command, ratings, "--model", "lightgcn", "--device", "cuda", "--out", "run").error
-    assert error == "device is 'cuda', but torch sees no GPU here; use device='cpu' (--device cpu) or 'auto'"
+    assert error == "device is 'cuda', but torch sees no GPU here; use --device cpu or 'auto'"
     assert [path.name for path in ratings.parent.iterdir()] == ["ratings.csv"]
 
 

@@ -25,8 +25,6 @@ def split(world) -> bn.Split:
 
 @pytest.fixture(scope="module", params=["mf", "ease", "als"])
 def run(request, split) -> bn.Run:
-    if request.param == "als":
-        pytest.importorskip("implicit")
     model = {"mf": bn.MF(dim=8), "ease": bn.baselines.EASE(l2=20.0), "als": bn.baselines.ALS(dim=8)}[request.param]
     sampler = bn.RNS() if request.param == "mf" else None
     return bn.fit(model, split, sampler, epochs=2, progress=False)

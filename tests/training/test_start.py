@@ -160,7 +160,7 @@ def test_a_start_that_does_not_fit_gets_a_sentence(run, old, new):
     )
     ease = bn.fit(bn.baselines.EASE(), old, progress=False)
     for model, data, start, sentence in (
-        (bn.MF(dim=8), new, run, r"start has dim 4, and the model has dim 8; set dim=4 \(--set dim=4\)"),
+        (bn.MF(dim=8), new, run, r"start has dim 4, and the model has dim 8; give dim=4 \(--set dim=4\)"),
         (bn.MF(dim=2, ensemble_size=2), new, run, "start has dim 4, and the model has dim 2"),
         (bn.MF(dim=4, ensemble_size=2), new, run, "start has ensemble_size 1, and the model has ensemble_size 2"),
         (

@@ -125,7 +125,7 @@ def test_a_simple_favourite_that_clearly_lost_on_test_says_so_with_its_numbers()
     records = [*runs("RNS", 0.40, validation=0.30, noise=0.001), *runs("BNS", 0.45, validation=0.25, noise=0.001)]
     found = advise(records, {"RNS"})
     assert found.label == found.favourite == "RNS"
-    assert "ahead of BNS, though clearly worse than BNS in NDCG@20 on test data (-0.05" in found.text
+    assert "ahead of BNS, though clearly worse than BNS in NDCG@20 on test data (−0.05" in found.text
     assert found.notes == ["Better on test data, but not on validation data, which decides: BNS."]
     ease = runs("EASE", 0.47, validation=0.25, noise=0.001)  # simple as well
     assert advise([*records, *ease], {"RNS", "EASE"}).notes[-1].endswith("which decides: BNS; EASE.")
