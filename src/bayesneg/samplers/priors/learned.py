@@ -46,8 +46,8 @@ class Learned(Prior):
     """A learned prior: p_ul = P(false negative | score of an item model), cross-fitted inside the training data.
 
     Args:
-        item_model: Item model to learn from: ``"ease"``, ``"neighbours"`` (item-based nearest neighbours), ``"als"``
-            (the extra ``als``), ``"rp3beta"``, ``"gfcf"``, or ``"auto"`` (EASE up to 8,192 items, neighbours above).
+        item_model: Item model to learn from: ``"ease"``, ``"neighbours"`` (item-based nearest neighbours), ``"als"``,
+            ``"rp3beta"``, ``"gfcf"``, or ``"auto"`` (EASE up to 8,192 items, neighbours above).
         l2: L2 penalty of EASE.
         solver: How EASE is solved: ``"dense"`` (for a GPU machine where the catalogue is large), ``"low-rank"``, or
             ``"auto"`` (dense up to 8,192 items).
