@@ -7,7 +7,6 @@ import pytest
 
 import bayesneg as bn
 from bayesneg.kernels.numba import draws
-from bayesneg.kernels.numba.distributed import draws_at
 from bayesneg.kernels.numba.distributed.counts import counts_at_most, scores_of_rows, tiled_rows
 
 pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
@@ -37,12 +36,12 @@ def test_a_part_of_a_batch_is_drawn_as_the_whole(data, size):
     for rank in range(size):
         first, last = owners.range_of(rank)
         places, rows = np.flatnonzero((users >= first) & (users < last)), window(data, first, last)
-        found, few = draws_at.uniform_candidates(users[places], places, rows.observed, 5, 7)
+        found, few = draws.uniform_candidates(users[places], rows.observed, 5, 7, places=places)
         assert np.array_equal(found, whole[places])
         assert np.array_equal(few, sizes[places])
         own = tables._replace(row_mass=tables.row_mass[int(data.indptr[first]) :])
         assert np.array_equal(
-            draws_at.weighted_items(users[places], places, rows.observed, *own, 9)[0], weighted[places]
+            draws.weighted_items(users[places], rows.observed, *own, 9, places=places)[0], weighted[places]
         )
 
 

@@ -7,13 +7,14 @@ best of its items for all of them, and the lists go back to the users' owners, w
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from bayesneg.data.interactions import Interactions
-from bayesneg.distributed.counting import Counting, Hidden
+from bayesneg.distributed.counting import Counting, Hidden, rows_of
 from bayesneg.distributed.sharding.exchange import Exchange
 from bayesneg.distributed.sharding.owners import Owners
 from bayesneg.errors import InputError
@@ -172,9 +173,7 @@ class ShardedScorer:
 
     def _gathered(self, users: np.ndarray, seen: Interactions | None) -> tuple[list[int], Hidden, Tensor]:
         """How many users each process gives, what is not counted here, and the embeddings of all."""
-        n = torch.zeros(self.group.size, dtype=torch.int64, device=self.group.device)
-        n[self.group.rank] = len(users)
-        counts = self.group.sum(n, "counts").tolist()
+        counts = self._counts(len(users))
         (hidden,) = self.counting.hidden([users], np.array([counts]), seen)
         own = self.users[torch.from_numpy(users - self.first).to(self.users.device)]
         if sum(counts) == 0:
@@ -208,7 +207,8 @@ class ShardedScorer:
         ids = np.unique(items[there])
         (route,) = self.exchange.routes([ids])
         rows = self.exchange.fetch(self.items, route)
-        counts, hidden, _ = self._gathered_known(users, known)
+        counts = self._counts(len(users))
+        (hidden,) = self.counting.hidden([np.arange(len(users))], np.array([counts]), known)
         w = self.users[torch.from_numpy(users - self.first).to(self.users.device)]
         places = np.searchsorted(ids, items).clip(0, max(0, len(ids) - 1))
         if w.device.type == "cpu":
@@ -221,12 +221,11 @@ class ShardedScorer:
         found = self.counting.at_most(w, both, nothing, self.items, counts, hidden).cpu().numpy()
         return found.sum(axis=1) / 2, self.n_items - np.diff(known.indptr)
 
-    def _gathered_known(self, users: np.ndarray, known: Interactions) -> tuple[list[int], Hidden, None]:
-        n = torch.zeros(self.group.size, dtype=torch.int64, device=self.group.device)
-        n[self.group.rank] = len(users)
-        counts = self.group.sum(n, "counts").tolist()
-        (hidden,) = self.counting.hidden([np.arange(len(users))], np.array([counts]), known)
-        return counts, hidden, None
+    def _counts(self, n: int) -> list[int]:
+        """How many users each process gives, of which this one gives n."""
+        found = torch.zeros(self.group.size, dtype=torch.int64, device=self.group.device)
+        found[self.group.rank] = n
+        return [int(count) for count in self.group.sum(found, "counts").tolist()]
 
     def joined(self, values: Mapping[str, np.ndarray], reached: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
         """The values of all processes' users, one process after the other, and what any of them has reached."""
@@ -241,10 +240,6 @@ class ShardedScorer:
 
 def _merged(users: np.ndarray, one: Interactions, other: Interactions) -> Interactions:
     """The pairs of either, for these users, who become 0, 1, …"""
-    from dataclasses import replace
-
-    from bayesneg.distributed.counting import rows_of
-
     n_items = one.n_items
     keys = []
     for data in (one, other):

@@ -37,11 +37,8 @@ def uniform_candidates(
 ) -> tuple[np.ndarray, np.ndarray]:
     """What :class:`UniformDraw` draws, the same for any number of threads; ``places`` are those in a larger batch."""
     from bayesneg.kernels.numba import draws
-    from bayesneg.kernels.numba.distributed import draws_at
 
-    if places is not None:
-        return draws_at.uniform_candidates(users, places, train.observed, size, seed_from(rng), threads=threads)
-    return draws.uniform_candidates(users, train.observed, size, seed_from(rng), threads=threads)
+    return draws.uniform_candidates(users, train.observed, size, seed_from(rng), threads=threads, places=places)
 
 
 def evenly_spread(train: Interactions, most: int) -> tuple[np.ndarray, np.ndarray]:

@@ -200,14 +200,15 @@ class PNS(RuleSampler):
 def weighted_candidates(tables: PopularityTables, batch: Batch, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Unobserved items (B, size), drawn independently by popularity, and their number (B,): all, or none."""
     from bayesneg.kernels.numba import draws
-    from bayesneg.kernels.numba.distributed import draws_at
+
+    places = None
+    if batch.share is not None:
+        places = batch.share.places
+        tables = tables._replace(row_mass=tables.row_mass[batch.share.start :])  # begins with the rows of this process
 
     def draw_one() -> tuple[np.ndarray, np.ndarray]:
         observed, seed, threads = batch.train.observed, seed_from(batch.rng), batch.threads
-        if batch.share is None:
-            return draws.weighted_items(batch.users, observed, *tables, seed, threads=threads)
-        own = tables._replace(row_mass=tables.row_mass[batch.share.start :])  # begins with the rows of this process
-        return draws_at.weighted_items(batch.users, batch.share.places, observed, *own, seed, threads=threads)
+        return draws.weighted_items(batch.users, observed, *tables, seed, threads=threads, places=places)
 
     drawn = [draw_one() for _ in range(size)]
     candidates = drawn[0][0] if size == 1 else np.concatenate([items for items, _ in drawn], axis=1)

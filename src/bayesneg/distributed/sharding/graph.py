@@ -8,7 +8,6 @@ product sends or receives 2 · 4 · d · items bytes per process, a step 2 · la
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from bayesneg.distributed.group import ProcessGroup
 from bayesneg.distributed.sharding.exchange import Route
 from bayesneg.distributed.sharding.owners import Owners
 from bayesneg.distributed.sharding.vectors import ShardedVectors
+from bayesneg.models.torch.graph import sparse_matrix
 from bayesneg.models.torch.lightgcn import LightGCN
 
 NUMBERS = 1 << 24  # of a block's vectors
@@ -128,8 +128,5 @@ def _blocks(
 
 def _on(matrix: scipy.sparse.csr_array, device: torch.device) -> Tensor:
     """A sparse matrix on a device."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
-        warnings.filterwarnings("ignore", message="Sparse invariant checks")
-        indptr, indices = (torch.from_numpy(part.astype(np.int64)) for part in (matrix.indptr, matrix.indices))
-        return torch.sparse_csr_tensor(indptr, indices, torch.from_numpy(matrix.data), matrix.shape).to(device)
+    starts, columns = (part.astype(np.int64) for part in (matrix.indptr, matrix.indices))
+    return sparse_matrix(starts, columns, matrix.data, matrix.shape).to(device)

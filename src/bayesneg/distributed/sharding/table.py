@@ -92,7 +92,7 @@ def initial_rows(
     """The initial embeddings of a range of users and of one of items: those that one process alone would draw.
 
     Every process draws the whole stream in blocks and keeps its rows: a normal deviate takes a varying number of bits,
-    so that no part of the stream can be skipped. It takes about a minute for ten billion numbers.
+    so that no part of the stream can be skipped.
 
     Args:
         rng: The stream of initial embeddings.

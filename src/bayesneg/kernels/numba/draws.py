@@ -18,15 +18,19 @@ AHEAD = 8  # examples: rows lie anywhere in memory and are asked for so long bef
 
 
 def uniform_candidates(
-    users: np.ndarray, observed: Observed, m: int, seed: int, *, threads: int = 1
+    users: np.ndarray, observed: Observed, m: int, seed: int, *, threads: int = 1, places: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Unobserved items (B, m) without replacement, −1 where there are fewer, and the number of each row (B,)."""
-    users = np.ascontiguousarray(users, dtype=np.int32)
+    """Unobserved items (B, m) without replacement, −1 where there are fewer, and the number of each row (B,).
+
+    ``places`` (B,) int64 are those of the examples in a larger batch, whose streams they have: processes that share a
+    batch draw what one process would, each for its own examples. 0, 1, … unless given.
+    """
+    users, places = np.ascontiguousarray(users, dtype=np.int32), np.arange(len(users)) if places is None else places
     candidates, sizes = np.empty((len(users), m), dtype=np.int32), np.empty(len(users), dtype=np.int32)
 
     def fill(first: int, last: int) -> None:
         part = slice(first, last)
-        draw_uniform(users[part], first, observed, np.uint64(seed), candidates[part], sizes[part])
+        draw_uniform(users[part], places[part], observed, np.uint64(seed), candidates[part], sizes[part])
 
     in_parts(fill, len(users), m, threads)
     return candidates, sizes
@@ -42,21 +46,23 @@ def weighted_items(
     seed: int,
     *,
     threads: int = 1,
+    places: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """One unobserved item (B, 1) per example, with probability ∝ its weight, and whether there is one (B,).
 
     ``mass`` (n_items + 1,) are the cumulated weights from 0, ``row_mass`` (n + n_users,) the cumulated weights of each
     user's row from 0, ``n_weighted`` how many items have a weight at all; every observed item has one. ``guide``
-    (2^g,) is the item at each 2^g-th part of the whole mass, where the search for an item begins.
+    (2^g,) is the item at each 2^g-th part of the whole mass, where the search for an item begins. ``places`` as in
+    :func:`uniform_candidates`; ``row_mass`` belongs to the rows of ``observed``.
     """
-    users = np.ascontiguousarray(users, dtype=np.int32)
+    users, places = np.ascontiguousarray(users, dtype=np.int32), np.arange(len(users)) if places is None else places
     candidates, sizes = np.empty((len(users), 1), dtype=np.int32), np.empty(len(users), dtype=np.int32)
     guide_shift = np.uint64(65 - len(guide).bit_length())  # leaves the g highest of 64 bits
 
     def fill(first: int, last: int) -> None:
         part = slice(first, last)
         draw_weighted(
-            users[part], first, observed, mass, row_mass, n_weighted, guide, guide_shift, np.uint64(seed),
+            users[part], places[part], observed, mass, row_mass, n_weighted, guide, guide_shift, np.uint64(seed),
             candidates[part], sizes[part],
         )  # fmt: skip
 
@@ -200,8 +206,8 @@ def weighted_by_inversion(
 
 
 @entry_point
-def draw_uniform(users, first, observed, seed, candidates, sizes):  # type: ignore[no-untyped-def]
-    """The examples ``first``, ``first`` + 1, … of a batch."""
+def draw_uniform(users, places, observed, seed, candidates, sizes):  # type: ignore[no-untyped-def]
+    """The examples at some ``places`` of a batch."""
     indptr, indices, n_items, bits, shifts = observed  # a tuple of arrays would be counted at every use
     m = candidates.shape[1]
     ranks = np.empty(m, dtype=np.int64)
@@ -216,7 +222,7 @@ def draw_uniform(users, first, observed, seed, candidates, sizes):  # type: igno
         if n <= m:
             take_all(row, indices, n_items, b, candidates)
             continue
-        state = stream_of(seed, first + b)
+        state = stream_of(seed, places[b])
         if SCARCE * (n - m) >= n_items:
             if take_by_rejection(row, indices, bits, n_items, state, b, candidates):
                 continue
@@ -226,9 +232,9 @@ def draw_uniform(users, first, observed, seed, candidates, sizes):  # type: igno
 
 @entry_point
 def draw_weighted(  # type: ignore[no-untyped-def]
-    users, first, observed, mass, row_mass, n_weighted, guide, guide_shift, seed, candidates, sizes
+    users, places, observed, mass, row_mass, n_weighted, guide, guide_shift, seed, candidates, sizes
 ):
-    """The examples ``first``, ``first`` + 1, … of a batch."""
+    """The examples at some ``places`` of a batch."""
     indptr, indices, _, bits, shifts = observed
     for b in range(len(users)):
         later = users[min(b + 2 * AHEAD, len(users) - 1)]
@@ -240,7 +246,7 @@ def draw_weighted(  # type: ignore[no-untyped-def]
         candidates[b, 0], sizes[b] = -1, 0
         if n_weighted <= row.stop - row.start:
             continue
-        state = stream_of(seed, first + b)
+        state = stream_of(seed, places[b])
         item = -1
         if SCARCE * (mass[-1] - row_mass[row.stop + user]) >= mass[-1]:
             item = weighted_by_rejection(row, indices, bits, mass, guide, guide_shift, state)

@@ -90,9 +90,6 @@ def _moved(
     """Rows and their two moments after a step; those without a gradient as they were."""
     rows, mean, square = given
     beta1, beta2 = group["betas"]
-    touched = (
-        gradients.flatten(1).ne(0).any(dim=1).view(-1, *[1] * (gradients.ndim - 1)) if gradients.ndim > 1 else True
-    )
     full = gradients + group["weight_decay"] * rows
     new_mean = mean + (1.0 - beta1) * (full - mean)
     new_square = beta2 * square + (1.0 - beta2) * full * full

@@ -22,15 +22,16 @@ def normalised_adjacency(train: Interactions) -> Tensor:
     scale = 1.0 / np.sqrt(np.maximum(degrees, 1))
     values = np.repeat(scale, degrees) * scale[columns]
     whole = np.int32 if max(n, len(columns)) < 2**31 else np.int64  # int32 halves the memory that a product reads
-    with warnings.catch_warnings():
+    return sparse_matrix(starts.astype(whole), columns.astype(whole), values.astype(np.float32), (n, n))
+
+
+def sparse_matrix(starts: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tuple[int, int]) -> Tensor:
+    """A sparse CSR tensor from the starts of its rows, their columns and values."""
+    indptr, indices, numbers = (torch.from_numpy(part) for part in (starts, columns, values))
+    with warnings.catch_warnings():  # torch calls its CSR tensors a beta
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         warnings.filterwarnings("ignore", message="Sparse invariant checks")
-        return torch.sparse_csr_tensor(
-            torch.from_numpy(starts.astype(whole)),
-            torch.from_numpy(columns.astype(whole)),
-            torch.from_numpy(values.astype(np.float32)),
-            (n, n),
-        )
+        return torch.sparse_csr_tensor(indptr, indices, numbers, shape)
 
 
 class Smooth(torch.autograd.Function):
