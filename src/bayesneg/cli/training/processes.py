@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 TIMEOUT = 1800.0  # seconds that a process waits for the others
-PATIENCE = 3.0  # seconds that a process waits for what another says
+PATIENCE = 10.0  # seconds that a process waits for what another says; those that wait do not all give up at once
 
 
 def is_first() -> bool:
@@ -93,9 +93,11 @@ def say_error(text: str) -> None:
         return
     from bayesneg.distributed.group import said_by_first
 
-    if is_first() or not said_by_first(text, PATIENCE):
-        rank = os.environ["RANK"]
-        say(f"error: {text}" if is_first() else f"error: rank {rank}: {text}")
+    is_said = said_by_first(text, PATIENCE)  # rank 0 tells the others, too
+    if is_first():
+        say(f"error: {text}")
+    elif not is_said:
+        say(f"error: rank {os.environ['RANK']}: {text}")
 
 
 def is_of_collective(error: RuntimeError) -> bool:
