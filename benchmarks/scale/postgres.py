@@ -89,7 +89,7 @@ class Server:
                 cwd=self.folder,
                 **_user(),
             )
-        until = time.monotonic() + 30
+        until = time.monotonic() + 120
         while not self._answers():
             assert self.process.poll() is None, (self.folder / "log").read_text()
             assert time.monotonic() < until
@@ -99,7 +99,7 @@ class Server:
         """At once: connections are closed. With SIGQUIT nothing is written any more."""
         if self.process is not None:
             self.process.send_signal(how)
-            self.process.wait(30)
+            self.process.wait(120)
             self.process = None
 
     def _answers(self) -> bool:
@@ -113,7 +113,7 @@ class Server:
 
     def _call(self, name: str, *arguments: object) -> None:
         done = subprocess.run(
-            [self.programs / name, *map(str, arguments)], capture_output=True, cwd=self.folder, **_user()
+            [self.programs / name, *map(str, arguments)], capture_output=True, cwd=self.folder, timeout=300, **_user()
         )
         assert done.returncode == 0, done.stderr.decode()
 

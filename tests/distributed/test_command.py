@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
-import subprocess
-import time
 from contextlib import suppress
 from pathlib import Path
 from threading import Timer
@@ -18,10 +17,11 @@ import bayesneg as bn
 
 pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
 
-from launching import torchrun
+from launching import LIMIT, children, finished, kill, torchrun
 
 MODEL = ("--model", "torch-mf", "--device", "cpu", "--sampler", "bns", "--set", "dim=8", "--set", "batch_size=64")
 QUICK = ("--baselines", "none", "--select", "last")
+MISBEHAVING = Path(__file__).with_name("misbehaving.py")
 
 
 @pytest.fixture(scope="module")
@@ -29,40 +29,24 @@ def train(tmp_path_factory):
     """The arguments of a small training."""
     data, path = bn.synthetic(60, 150, seed=3), tmp_path_factory.mktemp("data") / "pairs.csv"
     pl.DataFrame({"user": data.users, "item": data.indices}).write_csv(path)
-    return ("-m", "bayesneg", "train", path, *MODEL, *QUICK)
-
-
-def children(process: subprocess.Popen[str]) -> list[int]:
-    found = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
-    return [int(pid) for pid in found.split()]
-
-
-def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
-    until = time.monotonic() + 120
-    while not path.exists():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    return ("train", path, *MODEL, *QUICK, "--epochs", 24)
 
 
 @pytest.fixture(scope="module")
 def uninterrupted(train, tmp_path_factory):
     out = tmp_path_factory.mktemp("run") / "whole"
-    process = torchrun(2, *train, "--epochs", 24, "--out", out)
-    said, err = process.communicate(timeout=240)
+    said, err = finished(process := torchrun(2, "-m", "bayesneg", *train, "--out", out))
     assert process.returncode == 0, err
     assert said.count("ndcg") == 1  # one process speaks
     return out
 
 
-@pytest.mark.skipif(not Path("/proc").exists(), reason="needs /proc")
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes cannot be killed here")
 def test_a_killed_process_is_restarted_and_the_run_ends_in_the_same_bytes(train, uninterrupted, tmp_path):
     out = tmp_path / "killed"
-    process = torchrun(2, *train, "--epochs", 24, "--out", out, restarts=1)
-    wait_for(out / "checkpoint-000010", process)
-    os.kill(children(process)[-1], signal.SIGKILL)
-    _, err = process.communicate(timeout=240)
+    _, err = finished(process := torchrun(2, MISBEHAVING, "dies", *train, "--out", out, restarts=1))
     assert process.returncode == 0, err
+    assert "Signal 9 (SIGKILL) received by PID" in err or "exitcode: -9" in err
     assert (out / "weights.safetensors").read_bytes() == (uninterrupted / "weights.safetensors").read_bytes()
     killed, whole = bn.load_run(out), bn.load_run(uninterrupted)
     assert killed.record.final == whole.record.final
@@ -70,22 +54,27 @@ def test_a_killed_process_is_restarted_and_the_run_ends_in_the_same_bytes(train,
         assert {**line, "seconds": 0} == {**other, "seconds": 0}
 
 
+def test_a_process_that_never_comes_to_wait_is_named_in_time(train, tmp_path):
+    _, err = finished(process := torchrun(2, MISBEHAVING, "never waits", *train, "--out", tmp_path / "waits"), 120)
+    assert process.returncode == 1
+    assert err.count("error: ") == 1
+    assert "error: no answer from rank 1: it died, hangs or cannot be reached" in err
+    assert float(re.search(r"waited ([\d.]+) s", err)[1]) < 30  # of 3, and not of torch's half an hour
+
+
 @pytest.mark.skipif(not Path("/proc").exists(), reason="needs /proc")
-def test_a_process_that_hangs_is_named(train, tmp_path):
-    out = tmp_path / "hangs"
-    process = torchrun(2, *train, "--epochs", 5000, "--out", out, "--ranks-timeout", 4)
-    wait_for(out / "checkpoint-000010", process)
-    hanging = children(process)[-1]
-    os.kill(hanging, signal.SIGSTOP)
-    give_up = Timer(60, process.kill)
+def test_a_process_that_hangs_is_named(train, uninterrupted, tmp_path):
+    """After ``uninterrupted``, so that nothing is left to compile and both ranks are about as fast."""
+    process = torchrun(2, MISBEHAVING, "stops", *train, "--out", tmp_path / "hangs", "--ranks-timeout", 15)
+    give_up = Timer(LIMIT, kill, [process])
     give_up.start()
     try:
         said = next((line for line in process.stderr if "error: " in line), "")
     finally:
         give_up.cancel()
-        with suppress(ProcessLookupError):
-            os.kill(hanging, signal.SIGKILL)  # torchrun would wait half a minute for it to end
-        process.communicate(timeout=60)
+    with suppress(ProcessLookupError):
+        os.kill(children(process.pid)[-1], signal.SIGKILL)  # torchrun would wait half a minute for it to end
+    finished(process, 120)
     assert "error: no answer from rank 1" in said
     assert process.returncode == 1
 
@@ -93,7 +82,7 @@ def test_a_process_that_hangs_is_named(train, tmp_path):
 def test_recommendations_are_written_in_parts(uninterrupted, tmp_path):
     out = tmp_path / "recs.parquet"
     process = torchrun(2, "-m", "bayesneg", "recommend", uninterrupted, "--all-users", "-k", 5, "--out", out)
-    said, err = process.communicate(timeout=120)
+    said, err = finished(process)
     assert process.returncode == 0, err
     assert "59 users, 295 rows" in said
     assert sorted(path.name for path in out.iterdir()) == ["part-00000.parquet", "part-00001.parquet"]
@@ -104,7 +93,7 @@ def test_recommendations_are_written_in_parts(uninterrupted, tmp_path):
 
 def test_a_mistake_is_one_sentence_by_rank_0(tmp_path):
     process = torchrun(2, "-m", "bayesneg", "train", tmp_path / "none.csv", "--model", "torch-mf", "--device", "cpu")
-    _, err = process.communicate(timeout=120)
+    _, err = finished(process)
     assert process.returncode == 1  # of torchrun; that of the processes is 2
     assert err.count("error: ") == 1
     assert "none.csv: no such file" in err

@@ -16,7 +16,7 @@ from bayesneg.seeding import stream
 
 pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
 
-from launching import torchrun
+from launching import finished, torchrun
 from scenarios import BATCH, DIM, POOLS, SAMPLERS, STILL, TRAINED, Recorded, mf, world
 
 SIZES = (4, 2, 1)
@@ -28,7 +28,7 @@ def found(tmp_path_factory):
     """What four, two and one processes have written; each goes on from the checkpoint of those before."""
     folder = tmp_path_factory.mktemp("processes")
     for size in SIZES:
-        out, err = (process := torchrun(size, WORKER, folder)).communicate(timeout=240)
+        out, err = finished(process := torchrun(size, WORKER, folder), 600)
         assert process.returncode == 0, out + err
     return folder
 

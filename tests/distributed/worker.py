@@ -95,7 +95,7 @@ def sizes(split: bn.Split, folder: Path, rank: int) -> None:
 def main() -> None:
     warnings.simplefilter("error")
     folder = Path(sys.argv[1])
-    begin("cpu", 60.0)
+    begin("cpu", 300.0)
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     split, own = world(), folder / str(size)
     own.mkdir(parents=True, exist_ok=True)

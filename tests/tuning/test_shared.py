@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import replace
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 
@@ -86,44 +87,54 @@ def test_a_shared_search_is_the_search_of_one_process_and_a_second_finds_it_done
 
 
 PROCESS = f"""
-import sys, time
+import os, signal, sys, time
+from pathlib import Path
 import bayesneg as bn
 from bayesneg.tuning import search, store, tune
 
-store.BEAT, store.GRACE, search.POLL = 0.1, 2.0, 0.1
+store.BEAT, store.GRACE, search.POLL = 0.1, 4.0, 0.1
+storage, folder, number = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 plain = search.fit
 
 
-def slow(*given, **how):
+def wait_for(*names):
+    until = time.monotonic() + 200
+    while not all((folder / name).exists() for name in names):
+        assert time.monotonic() < until, names
+        time.sleep(0.01)
+
+
+def met(*given, **how):
     def after_epoch(line):
-        time.sleep(0.05)
+        if number == 0 and line["epoch"] == 2:  # in its first trial
+            (folder / "dying").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        wait_for("dying" if number else "0")
         how["progress"](line)
 
     return plain(*given, **dict(how, progress=after_epoch))
 
 
-search.fit = slow
-given = dict(trials={FEW["trials"]}, epochs={FEW["epochs"]}, progress=False, storage=sys.argv[1])
+search.fit = met
+(folder / str(number)).touch()
+wait_for("0", "1", "2")
+given = dict(trials={FEW["trials"]}, epochs={FEW["epochs"]}, progress=False, storage=storage)
 tune.run_trials(bn.MF.paper(), {WORLD}, **given)
 """
 
 
-def test_of_three_processes_one_is_killed_and_no_trial_is_lost_or_made_twice(split, alone, storage):
-    processes = [subprocess.Popen([sys.executable, "-W", "error", "-c", PROCESS, storage]) for _ in range(3)]
+def test_of_three_processes_one_is_killed_and_no_trial_is_lost_or_made_twice(split, alone, storage, tmp_path):
+    meeting = tmp_path / "meeting"
+    meeting.mkdir()
+    command = [sys.executable, "-W", "error", "-c", PROCESS, storage, str(meeting)]
+    processes = [subprocess.Popen([*command, str(number)]) for number in range(3)]
     try:
-        until, victim = time.monotonic() + 90, None
-        while victim is None:
-            assert time.monotonic() < until
-            time.sleep(0.2)
-            begun = recorded(storage) if all(each.poll() is None for each in processes) and began(storage) else []
-            busy = {each.user_attrs["by"]: each for each in begun if each.state.name == "RUNNING"}
-            victim = next((each for each in processes if any(by.endswith(f" {each.pid}") for by in busy)), None)
-        victim.send_signal(signal.SIGKILL)
-        assert [each.wait(90) for each in processes if each is not victim] == [0, 0]
+        assert [each.wait(300) for each in processes] == [-signal.SIGKILL, 0, 0]
     finally:
         for each in processes:
             each.kill()
             each.wait()
+    victim = processes[0]
     found = bn.tune(MODEL, split, **FEW, storage=storage)
     assert facts(found.trials) == facts(alone.trials)
     assert found.advice == alone.advice
@@ -136,24 +147,22 @@ def test_of_three_processes_one_is_killed_and_no_trial_is_lost_or_made_twice(spl
     assert of_victim[-1] == "FAIL", "its trial was taken up by another"
 
 
-def began(storage):
-    try:
-        return bool(recorded(storage))
-    except KeyError:  # there is no study yet
-        return False
-
-
 def joined(storage):
     return studies.opened(None, {"samplers": {}}, resume=False, shared=studies.Shared(storage))
 
 
-def test_of_two_claims_of_one_place_the_first_holds_while_its_process_is_alive(storage):
-    def looks(seconds):
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            other.free_the_dead(other.live())
-            time.sleep(0.1)
+def test_of_two_claims_of_one_place_the_first_holds_while_its_process_is_alive(storage, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(store, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=time.sleep))
+
+    def looks(after):
+        """The places that are held, seen by the other process so many seconds later."""
+        now[0] += after
+        other.free_the_dead(other.live())
         return [*other.live()]
+
+    def beats():
+        return other.live()[0].user_attrs.get("beat", 0)
 
     proposal = store.Proposal(0, {}, {}, {"label": "RNS"})
     with joined(storage) as one, joined(storage) as other:
@@ -161,9 +170,15 @@ def test_of_two_claims_of_one_place_the_first_holds_while_its_process_is_alive(s
         assert first is not None
         assert second is None
         with one.alive(first):
-            assert looks(2.5) == [0]
-        assert looks(0.5) == [0], "it may be alive"
-        assert looks(2.0) == [], "it shows no sign of life"
+            for _ in range(3):
+                before, until = beats(), time.monotonic() + 60
+                while beats() == before:
+                    assert time.monotonic() < until
+                    time.sleep(0.01)
+                assert looks(store.GRACE) == [0], "it has shown a sign of life"
+        looks(0)
+        assert looks(store.GRACE - 0.1) == [0], "it may be alive"
+        assert looks(0.2) == [], "it shows no sign of life"
         with pytest.raises(store.LostError):
             one.report(first, 1, 0.5)
         with pytest.raises(store.LostError):
@@ -181,11 +196,12 @@ def test_of_processes_that_begin_at_once_with_other_plans_one_wins_and_the_other
             refused.append(str(error))
 
     begun, refused = [], []
-    threads = [Thread(target=begin, args=(number,)) for number in range(6)]
+    threads = [Thread(target=begin, args=(number,), daemon=True) for number in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(120)
+    assert not any(thread.is_alive() for thread in threads)
     assert len(begun) == 2, "those with the plan of the first"
     assert all(asked == kept for asked, kept in begun)
     assert len(refused) == 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -15,7 +15,8 @@ from torch import Tensor
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
-from bayesneg.errors import BayesnegError, InputError
+from bayesneg.distributed.watch import Watch
+from bayesneg.errors import InputError
 
 
 class ProcessGroup:
@@ -89,16 +90,9 @@ class ProcessGroup:
         return found
 
     def wait(self) -> None:
-        """Wait for all processes; an error names those that do not come in time."""
-        if self.size == 1:
-            return
-        if dist.get_backend() == "gloo":
-            try:
-                dist.monitored_barrier(wait_all_ranks=True)
-            except RuntimeError as error:
-                raise BayesnegError(f"a process hangs or is gone: {error}") from error
-        else:
-            dist.barrier()
+        """Wait for all processes; fails, as every collective, when one does not come within the group's timeout."""
+        if self.size > 1:
+            dist.barrier()  # not monitored_barrier, whose timeout is 30 minutes whatever the group's is
 
 
 def begin(device: str, timeout: float) -> None:
@@ -125,7 +119,9 @@ def begin(device: str, timeout: float) -> None:
         # processes that torchrun has started again must not find the addresses of those before
         attempt = PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
         backend = "nccl" if on_gpu else "gloo"
-        dist.init_process_group(backend, store=attempt, rank=rank, world_size=size, timeout=limit)
+        # NCCL ends a process that waits too long by a signal; the watch speaks before
+        patience = 2 * limit if on_gpu else limit
+        dist.init_process_group(backend, store=attempt, rank=rank, world_size=size, timeout=patience)
     except (RuntimeError, ValueError) as error:
         where = f"{os.environ.get('MASTER_ADDR', '')}:{os.environ.get('MASTER_PORT', '')}"
         said = str(error).strip().splitlines()[0][:200]
@@ -133,6 +129,13 @@ def begin(device: str, timeout: float) -> None:
             f"the processes cannot meet at {where} ({said}); name a free port (torchrun --master-port) and start as "
             "many processes as WORLD_SIZE says"
         ) from error
+
+
+def watched(timeout: float, say: Callable[[str], None]) -> Watch:
+    """A watch over the processes of the group; :class:`~bayesneg.distributed.watch.Watch` has the arguments."""
+    group, store = dist.distributed_c10d._get_default_group(), dist.distributed_c10d._get_default_store()
+    begun = group._get_sequence_number_for_group  # type: ignore[attr-defined]
+    return Watch(begun, store, rank=dist.get_rank(), size=dist.get_world_size(), timeout=timeout, say=say)
 
 
 def own_device() -> torch.device:

@@ -15,12 +15,14 @@ from bayesneg.models.torch.settings import require_torch
 
 if TYPE_CHECKING:
     from bayesneg.data.splits import Split
+    from bayesneg.distributed.watch import Watch
     from bayesneg.runs.record import RunRecord
     from bayesneg.runs.run import Run
 
 Found = TypeVar("Found")
 TIMEOUT = 1800.0  # seconds that a process waits for the others
-PATIENCE = 3.0  # seconds that a process waits for what another says
+PATIENCE = 10.0  # seconds that a process waits for what another says; those that wait do not all give up at once
+WATCHES: list[Watch] = []  # of this process, while it is in a group
 
 
 def is_first() -> bool:
@@ -43,9 +45,11 @@ def join(device: str | None, timeout: float) -> None:
     if "WORLD_SIZE" not in os.environ or is_distributed():
         return
     require_torch("torchrun")
-    from bayesneg.distributed.group import begin
+    from bayesneg.distributed.group import begin, own_device, watched
 
     begin(device or "auto", timeout)
+    if own_device().type == "cuda":
+        WATCHES.append(watched(timeout, lambda text: say(f"error: {text}")))
 
 
 def leave() -> None:
@@ -53,6 +57,8 @@ def leave() -> None:
     if is_distributed():
         from bayesneg.distributed.group import end
 
+        while WATCHES:
+            WATCHES.pop().stop()
         end()
 
 
@@ -93,9 +99,11 @@ def say_error(text: str) -> None:
         return
     from bayesneg.distributed.group import said_by_first
 
-    if is_first() or not said_by_first(text, PATIENCE):
-        rank = os.environ["RANK"]
-        say(f"error: {text}" if is_first() else f"error: rank {rank}: {text}")
+    is_said = said_by_first(text, PATIENCE)  # rank 0 tells the others, too
+    if is_first():
+        say(f"error: {text}")
+    elif not is_said:
+        say(f"error: rank {os.environ['RANK']}: {text}")
 
 
 def is_of_collective(error: RuntimeError) -> bool:
