@@ -21,6 +21,8 @@ def mf(**changes: Any) -> bn.TorchMF:
     return bn.TorchMF(**{"dim": DIM, "batch_size": BATCH, "device": "cpu", **changes})
 
 
+SRNS = bn.samplers.SRNS(memory=4, fresh=8, warmup=1)
+FACTORS = bn.samplers.AOBPR(scale=0.5, rank="factor")  # the highest of a list, often observed: many rejections
 SAMPLERS = {
     "rns": bn.RNS(),
     "pns": bn.samplers.PNS(),
@@ -32,7 +34,11 @@ SAMPLERS = {
     "posterior": bn.samplers.Posterior(),
     "warm start": bn.samplers.WarmStart(first="rns", then=bn.BNS(cdf="exact"), warmup=1),
     "several": bn.BNS(cdf="exact", candidates=6, negatives=3),
+    "aobpr": bn.samplers.AOBPR(scale=20),
+    "aobpr, factor": FACTORS,
+    "srns": SRNS,
 }
+EPOCHS = {"warm start": 2, "srns": 3}
 POOLS = {
     "pool": bn.RNS(negatives=40, shared=True),
     "popular pool": bn.samplers.PNS(negatives=40, shared=True),
@@ -49,6 +55,9 @@ TRAINED = {
     "cosine softmax": (mf(similarity="cosine"), POOLS["posterior pool"], "softmax:temperature=0.2"),
     "softmax at k": (mf(), bn.RNS(negatives=6), "softmax-at-k"),
     "in-batch": (mf(), POOLS["in-batch"], "softmax"),
+    "aobpr": (mf(similarity="cosine"), bn.samplers.AOBPR(fraction=0.2), "softmax"),
+    "aobpr, factor": (mf(), FACTORS, "bpr"),
+    "srns": (mf(), SRNS, "bpr"),
     "lightgcn": (
         bn.LightGCN(
             dim=DIM, layers=2, batch_size=BATCH, device="cpu", penalty="first_layer", regularization=1e-2
@@ -57,6 +66,12 @@ TRAINED = {
         "bpr",
     ),
 }  # fmt: skip
+
+
+RESUMED = {
+    "best": (bn.BNS(cdf="exact"), "best"),
+    "states": (bn.samplers.WarmStart(first=FACTORS, then=SRNS, warmup=5), "last"),
+}
 
 
 class Recorded:
@@ -85,6 +100,14 @@ class Recorded:
         return np.array([row + [-2] * (width - len(row)) for row in rows])
 
 
+def tied() -> tuple[bn.Interactions, np.ndarray, np.ndarray, np.ndarray]:
+    """Dense training pairs, embeddings of users and items with few different scores, and a rank for each user."""
+    rng, data = np.random.default_rng(5), bn.synthetic(24, 40, seed=2)
+    w, h = (rng.integers(-1, 2, (n, 3)).astype(np.float32) for n in (data.n_users, data.n_items))
+    ranks = (rng.random(data.n_users) * (data.n_items - data.counts)).astype(np.int64)
+    return data, w, h, ranks
+
+
 def refusals(split: bn.Split) -> dict[str, Any]:
     """Fits that several processes refuse, by a word of the error."""
 
@@ -94,8 +117,7 @@ def refusals(split: bn.Split) -> dict[str, Any]:
 
     return {
         "MF trains in one process": (bn.MF(), split, bn.RNS()),
-        "SRNS keeps": (mf(), split, bn.samplers.SRNS()),
-        "AOBPR reads": (mf(), split, bn.samplers.AOBPR()),
+        "DENS learns": (mf(), split, bn.samplers.DENS()),
         "custom sampler": (mf(), split, Custom()),
         "MixGCF mixes": (mf(), split, bn.samplers.MixGCF()),
         "refreshed": (

@@ -14,10 +14,15 @@ pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')"
 import torch
 
 from bayesneg.distributed.checkpoints import epochs_in, load, newest, save
+from bayesneg.distributed.choices.factor_ranks import FactorRanks
 from bayesneg.distributed.counting import Hidden, _counted_by_torch
 from bayesneg.distributed.group import ProcessGroup
 from bayesneg.distributed.sharding.owners import Owners, window
+from bayesneg.kernels.reference.choices.aobpr import FACTOR_TRIES, AtFactorRank, choose_at_factor_rank
+from bayesneg.kernels.torch.choices.aobpr import TorchAtFactorRank
+from bayesneg.kernels.torch.choices.base import DrawTensors
 from bayesneg.models.torch.adam import Adam
+from bayesneg.models.torch.device import rows_on
 from bayesneg.samplers.static import PopularityTables
 
 
@@ -71,6 +76,29 @@ def test_parts_of_a_catalogue_are_counted_as_the_whole(d):
     assert (by_torch == expected)[counts_itself].mean() > 0.95
 
 
+def test_the_lists_of_factors_are_read_as_in_the_specification(alone):
+    """Users with few unobserved items: most draws are rejected, and what is left is found by reading on."""
+    rng, n_items, d = np.random.default_rng(4), 200, 6
+    observed = rng.random((30, n_items)) < np.linspace(0.3, 0.99, 30)[:, None]
+    observed[np.arange(30), np.arange(30)] = False
+    data = bn.Interactions.from_pairs(*np.nonzero(observed))
+    n_items = data.n_items
+    w, h = (rng.normal(size=(n, d)).astype(np.float32) for n in (data.n_users, n_items))
+    orders, clock = np.zeros((d, n_items), dtype=np.int32), np.zeros(1, dtype=np.int64)
+    rule = AtFactorRank(3.0, orders, np.zeros(d), clock, 1000)
+    choice, uniforms = TorchAtFactorRank(rule, torch.device("cpu")), rng.random((data.n_users, 2 * FACTOR_TRIES))
+    lists = FactorRanks(alone, Owners.evenly(n_items, 1), Owners.evenly(d, 1))
+    lists.sort(choice, torch.from_numpy(h))
+    assert np.array_equal(orders, np.argsort(-h.T, axis=1, kind="stable"))
+    np.testing.assert_allclose(rule.spreads, h.astype(np.float64).std(axis=0), rtol=1e-12)
+    sizes, empty = torch.ones(data.n_users).long(), torch.empty(data.n_users, 0)
+    draws = DrawTensors(empty.long(), sizes, empty.double(), torch.from_numpy(uniforms))
+    who, rows = torch.arange(data.n_users), rows_on(data, torch.device("cpu"))
+    found = lists.choose(choice, torch.from_numpy(w), draws, who, rows)
+    expected = [choose_at_factor_rank(w[u], rule, data.row(u), uniforms[u]) for u in range(data.n_users)]
+    assert found.tolist() == expected
+
+
 def test_users_are_divided_by_their_pairs(data):
     for size in (2, 3, 7):
         bounds = Owners.balanced(data.indptr, size).bounds
@@ -113,6 +141,7 @@ def test_a_checkpoint_is_read_in_other_parts_and_a_damaged_one_is_named(alone, t
     save(tmp_path, 7, arrays, {"model.users": (10, 16)}, alone)
     checkpoint = newest(tmp_path)
     assert (checkpoint.name, epochs_in(checkpoint)) == ("checkpoint-000007", 7)
+    assert load(checkpoint, {"model.users": (12, 12)})["model.users.rows"].shape == (0, 2)
     part = load(checkpoint, {"model.users": (12, 15)})
     assert np.array_equal(part["model.users.rows"], arrays["model.users.rows"][2:5])
     assert np.array_equal(part["lines"], arrays["lines"])

@@ -12,12 +12,13 @@ import pytest
 
 import bayesneg as bn
 from bayesneg.interfaces import Sampled
+from bayesneg.kernels.reference.choices.aobpr import choose_at_rank
 from bayesneg.seeding import stream
 
 pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
 
 from launching import finished, torchrun
-from scenarios import BATCH, DIM, POOLS, SAMPLERS, STILL, TRAINED, Recorded, mf, world
+from scenarios import BATCH, DIM, EPOCHS, POOLS, RESUMED, SAMPLERS, STILL, TRAINED, Recorded, mf, tied, world
 
 SIZES = (4, 2, 1)
 WORKER = Path(__file__).with_name("worker.py")
@@ -55,6 +56,14 @@ def test_any_number_of_processes_makes_the_same_choices_with_the_same_vectors(fo
         assert np.array_equal(several, one)
 
 
+@pytest.mark.parametrize("size", SIZES)
+def test_equal_scores_are_ranked_by_item_number_over_all_processes(found, size):
+    data, w, h, ranks = tied()
+    items = np.concatenate([np.load(found / str(size) / f"ties {rank}.npy") for rank in range(size)])
+    expected = [choose_at_rank(h @ w[user], data.row(user), ranks[user]) for user in range(data.n_users)]
+    assert items.tolist() == expected
+
+
 class Seen:
     """The negatives in the order of training."""
 
@@ -73,7 +82,7 @@ class Seen:
 def test_they_are_the_choices_of_plain_training(found, split, name):
     model = mf(learning_rate=STILL, penalty="batch", regularization=0.0)
     sampler, several = {**SAMPLERS, **POOLS}[name], choices_of(found, 2, name)
-    epochs, seen, recorded = 2 if name == "warm start" else 1, Seen(), Recorded()
+    epochs, seen, recorded = EPOCHS.get(name, 1), Seen(), Recorded()
     single = not sampler.gives_weights
     bn.fit(model, split, sampler, epochs=epochs, select="last", progress=False, observer=seen if single else None)
     recorded.undo()
@@ -124,15 +133,17 @@ def test_each_process_has_the_recommendations_of_its_users(found, size):
     np.testing.assert_allclose(pl.concat(parts)["score"], whole["score"], rtol=1e-4)
 
 
-def test_a_checkpoint_of_four_processes_is_resumed_by_two_and_by_one(found, split):
-    plain = bn.fit(mf(), split, bn.BNS(cdf="exact"), epochs=8, progress=False, select="best")
-    run = bn.load_run(found / "resumed 1")
+@pytest.mark.parametrize("name", RESUMED)
+def test_a_checkpoint_of_four_processes_is_resumed_by_two_and_by_one(found, split, name):
+    sampler, select = RESUMED[name]
+    plain = bn.fit(mf(), split, sampler, epochs=8, progress=False, select=select)
+    run = bn.load_run(found / f"resumed {name} 1")
     assert run.record.reported_epoch == plain.record.reported_epoch
     np.testing.assert_allclose(run.scorer.users, plain.scorer.users, atol=1e-5)
     np.testing.assert_allclose(run.scorer.items, plain.scorer.items, atol=1e-5)
     for line, other in zip(run.record.epochs, plain.record.epochs, strict=True):
         assert {**line, "seconds": 0} == pytest.approx({**other, "seconds": 0}, rel=1e-5)
-    assert [path.name for path in (found / "resumed 1").glob("checkpoint-*")] == ["checkpoint-000008"]
+    assert [path.name for path in (found / f"resumed {name} 1").glob("checkpoint-*")] == ["checkpoint-000008"]
 
 
 @pytest.mark.parametrize("size", [2, 4])
@@ -158,7 +169,7 @@ def test_the_bytes_sent_are_those_of_unique_rows_of_others(found, split, size):
 def test_what_processes_cannot_share_is_refused_by_all(found):
     stored = [json.loads((found / "4" / f"refused {rank}.json").read_text()) for rank in range(4)]
     assert all(one == stored[0] for one in stored)
-    for word in ("MF trains in one process", "SRNS keeps", "AOBPR reads", "custom sampler", "MixGCF mixes"):
+    for word in ("MF trains in one process", "DENS learns", "custom sampler", "MixGCF mixes"):
         assert word in stored[0][word]
     assert "3 items, too few for 4 processes" in stored[0]["too few"]
     for word, said in (("seed", "seed is 1 on rank 3 and 0 on rank 0"), ("settings", "model dim is 4 on rank 3")):

@@ -10,8 +10,9 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import torch
 import torch.distributed as dist
-from scenarios import POOLS, SAMPLERS, STILL, TRAINED, Recorded, few_items, mf, refusals, world
+from scenarios import EPOCHS, POOLS, RESUMED, SAMPLERS, STILL, TRAINED, Recorded, few_items, mf, refusals, tied, world
 
 import bayesneg as bn
 from bayesneg.distributed.group import begin, end
@@ -22,8 +23,8 @@ def choices(split: bn.Split, folder: Path, rank: int) -> None:
     """Every choice with vectors that do not move."""
     for name, sampler in {**SAMPLERS, **POOLS}.items():
         recorded = Recorded()
-        model, epochs = mf(learning_rate=STILL, penalty="batch", regularization=0.0), 2 if name == "warm start" else 1
-        bn.fit(model, split, sampler, epochs=epochs, select="last", progress=False)
+        model = mf(learning_rate=STILL, penalty="batch", regularization=0.0)
+        bn.fit(model, split, sampler, epochs=EPOCHS.get(name, 1), select="last", progress=False)
         recorded.undo()
         np.save(folder / f"choices {name} {rank}.npy", recorded.table())
 
@@ -68,12 +69,13 @@ def refused(split: bn.Split, folder: Path, rank: int) -> None:
 
 def resumed(split: bn.Split, folder: Path, rank: int, size: int) -> None:
     """Four processes train four epochs; two go on to six, and one to eight."""
-    target, epochs = folder / f"resumed {size}", {4: 4, 2: 6, 1: 8}[size]
-    before = folder / f"resumed {2 * size}"
-    if rank == 0 and before.exists():
-        shutil.copytree(before, target)
-    dist.barrier()
-    bn.fit(mf(), split, bn.BNS(cdf="exact"), epochs=epochs, progress=False, select="best", out=target, resume=True)
+    for name, (sampler, select) in RESUMED.items():
+        target, epochs = folder / f"resumed {name} {size}", {4: 4, 2: 6, 1: 8}[size]
+        before = folder / f"resumed {name} {2 * size}"
+        if rank == 0 and before.exists():
+            shutil.copytree(before, target)
+        dist.barrier()
+        bn.fit(mf(), split, sampler, epochs=epochs, progress=False, select=select, out=target, resume=True)
 
 
 def sizes(split: bn.Split, folder: Path, rank: int) -> None:
@@ -92,6 +94,24 @@ def sizes(split: bn.Split, folder: Path, rank: int) -> None:
     (folder / f"sent {rank}.json").write_text(json.dumps({"sent": dict(group.sent), "ranges": ranges}))
 
 
+def ties(folder: Path, rank: int, size: int) -> None:
+    """Items at given ranks of lists with many equal scores; the first of several processes asks for none."""
+    from bayesneg.distributed.choices.score_ranks import ScoreRanks
+    from bayesneg.distributed.counting import Counting
+    from bayesneg.distributed.group import ProcessGroup
+    from bayesneg.distributed.sharding.owners import Owners
+
+    data, w, h, ranks = tied()
+    group, items = ProcessGroup(torch.device("cpu")), Owners.evenly(data.n_items, size)
+    counts = [data.n_users] if size == 1 else [0, *np.diff(np.linspace(0, data.n_users, size).astype(int)).tolist()]
+    start, (first, last) = sum(counts[:rank]), items.range_of(rank)
+    users = np.arange(start, start + counts[rank])
+    (hidden,) = Counting(group, items, data).hidden([users], np.array([counts]), data)
+    given = (torch.from_numpy(part) for part in (w[users], ranks[users], h[first:last]))
+    found = ScoreRanks(group, items).at(*given, counts, hidden)
+    np.save(folder / f"ties {rank}.npy", found.numpy())
+
+
 def main() -> None:
     warnings.simplefilter("error")
     folder = Path(sys.argv[1])
@@ -103,6 +123,7 @@ def main() -> None:
     trained(split, own, rank)
     resumed(split, folder, rank, size)
     sizes(split, own, rank)
+    ties(own, rank, size)
     if size == 4:
         refused(split, own, rank)
     end()

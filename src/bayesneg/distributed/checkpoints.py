@@ -41,7 +41,7 @@ def save(folder: Path, epoch: int, arrays: Mapping[str, np.ndarray], ranges: Ran
         folder: The folder of the run, on a disk that all processes share.
         epoch: The epochs done.
         arrays: The state of this process.
-        ranges: The rows of this process, by the first two words of a key, ``model.users``; other arrays, and single
+        ranges: The rows of this process, by the first words of a key, ``model.users``; other arrays, and single
             numbers, are the same in all processes.
         group: The processes.
     """
@@ -52,8 +52,10 @@ def save(folder: Path, epoch: int, arrays: Mapping[str, np.ndarray], ranges: Ran
     group.wait()
     state = {}
     for key, value in arrays.items():
-        rows = ranges.get(_table(key)) if np.ndim(value) else None
+        rows = _rows(key, ranges) if np.ndim(value) else None
         if rows is not None:
+            if rows[0] == rows[1]:
+                continue  # a process without rows of it
             state[f"{key}@{rows[0]}-{rows[1]}"] = _tensor(value)
         elif group.rank == 0:
             state[key] = _tensor(value)
@@ -104,8 +106,12 @@ def load(checkpoint: Path, ranges: Ranges) -> dict[str, np.ndarray]:
             whole[key] = _read(checkpoint, key, stored[key])
             continue
         name, first, last = match["name"], int(match["first"]), int(match["last"])
-        begin, end = ranges[_table(name)]
+        rows_of_this = _rows(name, ranges)
+        assert rows_of_this is not None
+        begin, end = rows_of_this
         low, high = max(begin, first), min(end, last)
+        if begin == end:
+            whole[name] = _read(checkpoint, key, stored[key])[:0]
         if low >= high:
             continue
         rows = _read(checkpoint, key, stored[key])
@@ -145,8 +151,11 @@ def _first(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _table(key: str) -> str:
-    return ".".join(key.split(".")[:2])
+def _rows(key: str, ranges: Ranges) -> tuple[int, int] | None:
+    """The rows of this process, by the most words that a key begins with; None for an array that all have."""
+    words = key.split(".")
+    found = (ranges.get(".".join(words[:n])) for n in range(len(words), 0, -1))
+    return next((rows for rows in found if rows is not None), None)
 
 
 def _tensor(value: np.ndarray) -> torch.Tensor:

@@ -26,6 +26,7 @@ from bayesneg.interfaces import (
     Loss,
     Measured,
     NegativeSampler,
+    OwnPart,
     RuleSampler,
     Sampled,
 )
@@ -84,6 +85,16 @@ class DistributedLearner:
 
     def embeddings(self) -> Embeddings:
         raise InputError(NO_TABLES)
+
+    def divided_part(self) -> OwnPart:
+        """As declared by :class:`~bayesneg.interfaces.DividedScorer`."""
+        vectors, factors = self.vectors, self.vectors.factor_owners.range_of(self.group.rank)
+        return OwnPart(vectors.user_range, vectors.item_range, factors, vectors.dim)
+
+    def divided_embeddings(self) -> Embeddings:
+        """As declared by :class:`~bayesneg.interfaces.DividedScorer`."""
+        own = (self.vectors.unit(part) for part in (self.vectors.users(), self.vectors.items()))
+        return Embeddings(*(part.cpu().numpy() for part in own))
 
     def _in_training(self) -> ShardedScorer:
         """The scores as training sees them, of the embeddings as they are now."""
@@ -149,13 +160,9 @@ class DistributedLearner:
     # ---------------------------------------------------------------------------------------------------------- state
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """The part of this process; :meth:`row_ranges` says which rows it has."""
+        """The part of this process; :meth:`divided_part` says which rows it has."""
         more = {} if self._thresholds is None else {f"users{THRESHOLDS}": self._thresholds}
         return {key: value.detach().cpu().numpy().copy() for key, value in (self.vectors.state() | more).items()}
-
-    def row_ranges(self) -> dict[str, tuple[int, int]]:
-        """The first number of this process's rows and the one after the last, by the first word of a key."""
-        return {"users": self.vectors.user_range, "items": self.vectors.item_range}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         for key, value in self.vectors.state().items():

@@ -50,21 +50,37 @@ class FetchedScores(CountsInParts):
         )
         self.ids, self.first_user = ids, first_user
         self.counting: tuple[Counting, Tensor, Sequence[int], Hidden] | None = None
+        self.past: Tensor | None = None  # (t, k', d) embeddings of the same items at earlier epoch ends
         self._pool: tuple[Tensor, Tensor] | None = None  # as given, and its rows
+        self._scored: tuple[Tensor, EmbeddingScores] | None = None  # numbers, ascending, of more items than are learned
 
     def counts_by(self, counting: Counting, shard: Tensor, counts: Sequence[int], hidden: Hidden) -> None:
         """Say how F is counted for this batch."""
         self.counting = counting, shard, counts, hidden
 
+    def scores_also(self, ids: Tensor, rows: Tensor) -> None:
+        """Score further items with these numbers (n,) and embeddings (n, d), without gradients."""
+        users, items = (part.detach() for part in self.within.given)
+        every, order = torch.cat([self.ids, ids]).sort()
+        table = torch.cat([items, rows]).index_select(0, order)
+        self._scored = every, EmbeddingScores(users, table, self.within.which, cosine=self.within.cosine)
+
     def rows_of(self, items: Tensor) -> Tensor:
         """Where the items stand among the fetched rows; any place for −1."""
-        return torch.searchsorted(self.ids, items.contiguous()).clamp(max=len(self.ids) - 1)
+        return _places(self.ids, items)
 
     def kept_rows(self, users: Tensor) -> Tensor:
         return users - self.first_user
 
+    def kept_items(self, table: Tensor, items: Tensor) -> Tensor:
+        """Of the rows of ``table`` that were fetched as :attr:`past`."""
+        if self.past is None:
+            return table.new_empty(0, *items.shape, table.shape[2])
+        return self.past[:, self.rows_of(items)]
+
     def of(self, items: Tensor) -> Tensor:
-        return self.within.of(self.rows_of(items))
+        ids, within = (self.ids, self.within) if self._scored is None else self._scored
+        return within.of(_places(ids, items))
 
     def of_pool(self, pool: Tensor) -> Tensor:
         """Scores (b, N) of a pool (N,) of items that the batch shares, without gradients."""
@@ -116,3 +132,8 @@ class FetchedScores(CountsInParts):
         if negatives.is_shared:
             return negatives._replace(items=self._rows_of_pool(negatives.items))
         return negatives._replace(items=torch.where(negatives.items >= 0, self.rows_of(negatives.items), -1))
+
+
+def _places(ids: Tensor, items: Tensor) -> Tensor:
+    """Where items stand among ascending numbers; any place for one that is not there."""
+    return torch.searchsorted(ids, items.contiguous()).clamp(max=len(ids) - 1)

@@ -11,17 +11,15 @@ from torch import Tensor
 
 from bayesneg.data import lookup
 from bayesneg.data.interactions import Interactions
-from bayesneg.distributed.counting import Counting, Hidden
+from bayesneg.distributed.choices.base import Block, Tools, with_negative
+from bayesneg.distributed.choices.kinds import choosing_by
+from bayesneg.distributed.counting import Counting
 from bayesneg.distributed.parts import OwnPairs, Part, PartDraws
 from bayesneg.distributed.scores import FetchedScores
 from bayesneg.distributed.sharding.exchange import Route
 from bayesneg.distributed.sharding.owners import distinct, window
 from bayesneg.distributed.sharding.vectors import Leaves, ShardedVectors
-from bayesneg.interfaces import Batch, Loss, Measured, RuleSampler, Sums
-from bayesneg.kernels.reference.choices.base import Draws
-from bayesneg.kernels.reference.choices.posterior import LeastRisk, LeastRiskBySummary, MostUnbiased
-from bayesneg.kernels.reference.pools import SharedPool, WeightsByList
-from bayesneg.kernels.reference.selections import LeastRisks, PosteriorWeights
+from bayesneg.interfaces import Batch, Loss, Measured, Negatives, RuleSampler, Sums
 from bayesneg.kernels.torch.losses import counted
 from bayesneg.models.torch.device import rows_on
 from bayesneg.models.torch.negatives import BatchNegatives, check_batch_size, on_device
@@ -45,7 +43,8 @@ class DistributedSteps:
         self.source = PartDraws(self.group)
         rows = rows_on(pairs.rows, self.device)
         self.negatives = BatchNegatives(pairs.rows, rows, self.source, scores_at_once=self.settings.chunk)
-        self.counting = Counting(self.group, vectors.item_owners, pairs.rows)
+        counting = Counting(self.group, vectors.item_owners, pairs.rows)
+        self.tools = Tools(vectors, pairs, counting, self.source, self.negatives)
         self.every = max(1, min(MEASURED_EVERY, self.settings.batch_size // MEASURED))
         self.measured = SampledSums(self.labels, self.device)
         self.one = OneSums(self.labels)
@@ -60,29 +59,18 @@ class DistributedSteps:
         """
         done = 0
         for part in blocks:
-            rule = sampler.rule(part.batch)  # all processes refresh their summaries together
-            pool, draws = None, None
-            if sampler.is_shared:
-                check_batch_size(sampler, part.batch, self.settings.batch_size)
-                pool = self.source.pool(sampler, part.of(0), torch.empty(0))
-            else:
-                draws = sampler.draws(part.batch)
-            routes = self.vectors.exchange.routes(self._wanted(part, draws, pool))
-            hidden = self._hidden(part, rule)
-            totals = None if loss is not None or draws is None else self._with_negative(part, draws)
-            for number, route in enumerate(routes):
-                shown = None if hidden is None else hidden[number]
+            block = self._drawn(sampler, part)
+            choosing = choosing_by(block.rule)(self.tools, block)
+            totals = None if loss is not None or block.draws is None else with_negative(self.group, block)
+            for number, (route, chosen) in enumerate(choosing.routes()):
                 leaves, users = self._leaves(part, number, route)
-                if draws is not None:
-                    self.source.drawn = Draws(*(array[part.slices[number]] for array in draws))
+                scores = self._scores(route, leaves, users[1]) if len(leaves.users) else None
+                choosing.support(number, route, scores)
                 share: Tensor | float = 0.0
-                if len(leaves.users):
-                    scores = self._scores(part, number, route, leaves, users[1])
-                    if shown is not None:
-                        scores.counts_by(self.counting, self.vectors.items(), part.counts[number].tolist(), shown)
-                    share = self._learn(sampler, part.of(number), scores, loss, pool, measured=done % self.every == 0)
-                elif shown is not None:
-                    self._join_counting(part, number, shown, draws, pool)
+                if scores is not None:
+                    batch = part.of(number)
+                    negatives = self._negatives(block, batch, scores) if chosen is None else chosen
+                    share = self._learn(batch, scores, negatives, loss, measured=done % self.every == 0)
                 if totals is not None:
                     own, whole = totals[number].tolist()
                     share = own / max(whole, 1)
@@ -94,34 +82,13 @@ class DistributedSteps:
         self.negatives.store()
         return self._of_all(loss is not None)
 
-    # --------------------------------------------------------------------------------------------- planning of a block
-
-    def _wanted(self, part: Part, draws: Draws | None, pool: SharedPool | None) -> list[np.ndarray]:
-        """The items that each mini-batch needs rows of, ascending; none where this process has no example in it."""
-        found = []
-        pool_items = None if pool is None else pool.items.cpu().numpy()
-        for rows in part.slices:
-            needed = [part.batch.positives[rows]]
-            if draws is not None:
-                drawn = draws.candidates[rows]
-                needed.append(drawn[drawn >= 0])
-            if pool_items is not None:
-                needed.append(pool_items)
-            found.append(distinct(np.concatenate(needed)) if len(needed[0]) else np.empty(0, dtype=np.int32))
-        return found
-
-    def _hidden(self, part: Part, rule: Any) -> list[Hidden] | None:
-        """What is not counted, where F is counted over the whole catalogue."""
-        judging = judging_rule(rule)
-        if judging is None or isinstance(judging, LeastRiskBySummary):
-            return None
-        users = [part.batch.users[rows] for rows in part.slices]
-        return self.counting.hidden(users, part.counts, None if judging.over.with_observed else self.pairs.rows)
-
-    def _with_negative(self, part: Part, draws: Draws) -> Tensor:
-        """Examples with a negative in each mini-batch (n, 2): of this process, and of all."""
-        own = torch.tensor([np.count_nonzero(draws.sizes[rows]) for rows in part.slices], device=self.device)
-        return torch.stack([own, self.group.sum(own.clone())], dim=1).cpu()
+    def _drawn(self, sampler: RuleSampler, part: Part) -> Block:
+        """A block with its draws, or with the pool that its examples share."""
+        rule = sampler.rule(part.batch)  # all processes refresh their summaries together
+        if not sampler.is_shared:
+            return Block(sampler, rule, part, sampler.draws(part.batch), None)
+        check_batch_size(sampler, part.batch, self.settings.batch_size)
+        return Block(sampler, rule, part, None, self.source.pool(sampler, part.of(0), torch.empty(0)))
 
     # ------------------------------------------------------------------------------------------------------- one batch
 
@@ -133,7 +100,7 @@ class DistributedSteps:
         users = on_device(ids - self.pairs.first, torch.int64, self.device)
         return self.vectors.leaves(users, route), (users, on_device(which, torch.int64, self.device))
 
-    def _scores(self, part: Part, number: int, route: Route, leaves: Leaves, which: Tensor) -> FetchedScores:
+    def _scores(self, route: Route, leaves: Leaves, which: Tensor) -> FetchedScores:
         return FetchedScores(
             leaves.users, leaves.items, which, route.ids,
             first_user=self.pairs.first,
@@ -142,20 +109,16 @@ class DistributedSteps:
             first_layer=leaves.first_layer,
         )  # fmt: skip
 
-    def _learn(
-        self,
-        sampler: RuleSampler,
-        batch: Batch,
-        scores: FetchedScores,
-        loss: Loss | None,
-        pool: SharedPool | None,
-        *,
-        measured: bool,
-    ) -> Tensor | float:
-        """Choose negatives and accumulate gradients; how many examples count."""
+    def _negatives(self, block: Block, batch: Batch, scores: FetchedScores) -> Negatives:
         users, positives = (on_device(part, torch.int64, self.device) for part in (batch.users, batch.positives))
         with torch.no_grad():
-            negatives = self.negatives.of(sampler, batch, users, positives, scores, pool)
+            return self.negatives.of(block.sampler, batch, users, positives, scores, block.pool)
+
+    def _learn(
+        self, batch: Batch, scores: FetchedScores, negatives: Negatives, loss: Loss | None, *, measured: bool
+    ) -> Tensor | float:
+        """Accumulate gradients; how many examples count."""
+        users, positives = (on_device(part, torch.int64, self.device) for part in (batch.users, batch.positives))
         strength = 0.0 if self.settings.penalty == "weight_decay" else self.settings.strength
         if loss is None:
             chosen = negatives.items[:, 0]
@@ -177,16 +140,6 @@ class DistributedSteps:
         """The share of this process in the examples that count."""
         n = torch.as_tensor(own, dtype=torch.float32, device=self.device)
         return n / self.group.sum(n.clone()).clamp(min=1)
-
-    def _join_counting(
-        self, part: Part, number: int, hidden: Hidden, draws: Draws | None, pool: SharedPool | None
-    ) -> None:
-        """Count for the others in a mini-batch without an example of this process."""
-        m = draws.candidates.shape[1] if draws is not None else len(pool.items) if pool is not None else 0
-        shard = self.vectors.items()
-        nothing = shard.new_empty(0, m)
-        scores = self.vectors.unit(shard)
-        self.counting.at_most(shard[:0], nothing, nothing.long(), scores, part.counts[number].tolist(), hidden)
 
     # -------------------------------------------------------------------------------------------------------- measures
 
@@ -236,10 +189,3 @@ class OneSums:
         examples, skipped = self.counts.tolist()
         self.counts[:], self.sums[:] = 0, 0.0
         return Measured(examples, skipped, sums[0], dict(zip(self.labels, sums[1:], strict=True)))
-
-
-def judging_rule(rule: Any) -> MostUnbiased | LeastRisk | LeastRiskBySummary | None:
-    """The rule that asks for F; None where none does."""
-    if isinstance(rule, LeastRisks | PosteriorWeights | WeightsByList):
-        rule = rule.rule
-    return rule if isinstance(rule, MostUnbiased | LeastRisk | LeastRiskBySummary) else None

@@ -5,17 +5,13 @@ from __future__ import annotations
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Model, NegativeSampler, RuleSampler
 from bayesneg.models.torch.lightgcn import LightGCN
-from bayesneg.samplers.aobpr import AOBPR
 from bayesneg.samplers.bns import BNS
 from bayesneg.samplers.dens import DENS
 from bayesneg.samplers.posterior.sampler import PosteriorSampler
 from bayesneg.samplers.schedules import WarmStart
-from bayesneg.samplers.srns import SRNS
 
-WORKING = "RNS, PNS, DNS, AHNS, SIR, BNS, Posterior, InBatch and WarmStart of these"
+WORKING = "RNS, PNS, DNS, AOBPR, SRNS, AHNS, SIR, BNS, Posterior, InBatch and WarmStart of these"
 WHY = {
-    SRNS: "keeps past embeddings of all users and items",
-    AOBPR: "reads a user's whole list of scores",
     DENS: "learns gates from the embeddings of all candidates of a batch",
 }
 

@@ -17,6 +17,7 @@ A custom sampler subclasses :class:`NegativeSampler`::
 
 from __future__ import annotations
 
+from bayesneg.interfaces.divided import DividedScorer, OwnPart, own_embeddings, own_part
 from bayesneg.interfaces.inner_products import InnerProducts
 from bayesneg.interfaces.layers import LayeredModule, LayeredScorer, n_layers_of
 from bayesneg.interfaces.learning import (
@@ -54,6 +55,7 @@ __all__ = [
     "NO_NEGATIVE",
     "Batch",
     "CandidateDraw",
+    "DividedScorer",
     "Embeddings",
     "FollowsTraining",
     "InnerProducts",
@@ -67,6 +69,7 @@ __all__ = [
     "NegativeSampler",
     "Negatives",
     "Observer",
+    "OwnPart",
     "Preset",
     "Prior",
     "RanksInParts",
@@ -81,5 +84,7 @@ __all__ = [
     "TrackedRun",
     "Tracker",
     "n_layers_of",
+    "own_embeddings",
+    "own_part",
     "weighted_pairs",
 ]

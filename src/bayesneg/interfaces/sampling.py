@@ -215,6 +215,16 @@ class NegativeSampler(ABC):
         """
         return {}
 
+    @property
+    def divided_state(self) -> Mapping[str, str]:
+        """The arrays of :meth:`state_dict` of which each of several processes has a part: its rows.
+
+        Returns:
+            What their rows are, ``"users"``, ``"items"`` or ``"factors"``, by the first word of their names; all other
+            arrays are the same in every process.
+        """
+        return {}
+
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         """Restore a state.
 

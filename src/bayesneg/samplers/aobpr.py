@@ -15,7 +15,7 @@ import numpy as np
 
 from bayesneg.checks import known_settings, number, one_of
 from bayesneg.data.interactions import Interactions
-from bayesneg.interfaces import Batch, Preset, RuleSampler, Scorer
+from bayesneg.interfaces import Batch, DividedScorer, Preset, RuleSampler, Scorer, own_part
 from bayesneg.kernels.reference.choices.aobpr import FACTOR_TRIES, AtFactorRank, AtScoreRank
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.plans import CandidatePlan
@@ -24,14 +24,23 @@ from bayesneg.samplers.candidates import no_numbers, prepared
 
 @dataclass
 class FactorLists:
-    """Items sorted by each factor, recomputed every |I|·ln|I| choices; allocated when the model is first seen."""
+    """Items sorted by each factor, recomputed every |I|·ln|I| choices; allocated when the model is first seen.
+
+    One of several processes keeps the lists of its factors.
+    """
 
     orders: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.int32))
     spreads: np.ndarray = field(default_factory=lambda: np.empty(0))
     clock: np.ndarray = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
 
     def fit_to(self, scorer: Scorer) -> None:
-        if self.orders.size == 0:
+        if len(self.spreads):
+            return
+        if isinstance(scorer, DividedScorer):  # all processes sort together, before the first choice
+            part = own_part(scorer)
+            self.orders = np.zeros((part.factors[1] - part.factors[0], scorer.n_items), dtype=np.int32)
+            self.spreads = np.zeros(part.dim)
+        else:
             items = scorer.embeddings().items
             self.orders = np.argsort(-items.T, axis=1, kind="stable").astype(np.int32)
             self.spreads = items.astype(np.float64).std(axis=0)
@@ -112,9 +121,13 @@ class AOBPR(RuleSampler):
         )
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        if self.rank == "score" or self.lists is None:
+        if self.rank == "score" or self.lists is None or not len(self.lists.spreads):
             return {}
         return {"orders": self.lists.orders, "spreads": self.lists.spreads, "clock": self.lists.clock}
+
+    @property
+    def divided_state(self) -> dict[str, str]:
+        return {"orders": "factors"}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         if state:

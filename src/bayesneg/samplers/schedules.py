@@ -168,6 +168,11 @@ class WarmStart(RuleSampler):
         states = enumerate(sampler.state_dict() for sampler in self._both())
         return {f"{place}.{key}": value for place, state in states for key, value in state.items()}
 
+    @property
+    def divided_state(self) -> dict[str, str]:
+        parts = enumerate(sampler.divided_state for sampler in self._both())
+        return {f"{place}.{key}": kind for place, state in parts for key, kind in state.items()}
+
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         for place, sampler in enumerate(self._both()):
             prefix = f"{place}."

@@ -13,27 +13,47 @@ import numpy as np
 
 from bayesneg.checks import known_settings, number, whole
 from bayesneg.data.interactions import Interactions
-from bayesneg.interfaces import Batch, Preset, RuleSampler, Scorer
+from bayesneg.interfaces import Batch, Preset, RuleSampler, Scorer, own_embeddings, own_part
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.choices.srns import SNAPSHOTS, FromMemory
 from bayesneg.kernels.reference.plans import CandidatePlan
 from bayesneg.samplers.candidates import UniformDraw, drawn_by, no_numbers, prepared
+from bayesneg.seeding import seed_from
 
 
 @dataclass
 class Memory:
-    """The memory of each user, and the embeddings at the last epoch ends, from which past scores are computed."""
+    """The memory of each user, and the embeddings at the last epoch ends, from which past scores are computed.
 
-    items: np.ndarray  # (n_users, S1) int32, −1 where a user has fewer negatives
+    One of several processes keeps those of its users and items.
+    """
+
+    seed: int  # of the items that the memory begins with
+    items: np.ndarray  # (n_users, S1) int32, −1 where a user has fewer negatives; drawn for the first batch
     past_users: np.ndarray  # (5, n_users, d) float32, allocated when the model is first seen
     past_items: np.ndarray  # (5, n_items, d) float32
     epochs: np.ndarray  # (1,) int64, epochs that have ended
 
+    @property
+    def n_past(self) -> int:
+        """The number of epoch ends whose embeddings are kept."""
+        return min(SNAPSHOTS, int(self.epochs[0]))
+
     def fit_to(self, scorer: Scorer) -> None:
         if self.past_users.size == 0:
-            dim = scorer.embeddings().items.shape[1]
-            self.past_users = np.zeros((SNAPSHOTS, scorer.n_users, dim), dtype=np.float32)
-            self.past_items = np.zeros((SNAPSHOTS, scorer.n_items, dim), dtype=np.float32)
+            part = own_part(scorer)
+            (first, last), (begin, end) = part.users, part.items
+            self.past_users = np.zeros((SNAPSHOTS, last - first, part.dim), dtype=np.float32)
+            self.past_items = np.zeros((SNAPSHOTS, end - begin, part.dim), dtype=np.float32)
+
+    def begin(self, batch: Batch) -> None:
+        """Draw the first items; a user has the same ones whichever process it belongs to."""
+        if len(self.items) == 0:
+            from bayesneg.kernels.numba import draws
+
+            users = np.arange(*own_part(batch.scorer).users)
+            size = self.items.shape[1]
+            self.items, _ = draws.uniform_candidates(users, batch.train.observed, size, self.seed, places=users)
 
 
 @known_settings()
@@ -76,17 +96,15 @@ class SRNS(RuleSampler):
         number("alpha", self.alpha, least=0)
 
     def prepare(self, train: Interactions, *, rng: np.random.Generator) -> SRNS:
-        users = np.arange(train.n_users, dtype=np.int32)
-        items, _ = UniformDraw().draw(users, self.memory, train=train, rng=rng)
-        nothing = np.empty((SNAPSHOTS, 0, 0), dtype=np.float32)
-        return replace(self, state=Memory(items, nothing, nothing, np.zeros(1, dtype=np.int64)))
+        items, nothing = np.empty((0, self.memory), dtype=np.int32), np.empty((SNAPSHOTS, 0, 0), dtype=np.float32)
+        return replace(self, state=Memory(seed_from(rng), items, nothing, nothing, np.zeros(1, dtype=np.int64)))
 
     def rule(self, batch: Batch) -> FromMemory:
         state = prepared(self.state)
         state.fit_to(batch.scorer)
+        state.begin(batch)
         alpha = self.alpha * min(1.0, (batch.epoch - 1) / self.warmup)
-        n_past = min(SNAPSHOTS, int(state.epochs[0]))
-        return FromMemory(state.items, state.past_users, state.past_items, n_past, alpha, float(self.temperature))
+        return FromMemory(state.items, state.past_users, state.past_items, state.n_past, alpha, float(self.temperature))
 
     def width(self, n_items: int) -> int:
         return 2 * (self.memory + self.fresh)
@@ -107,14 +125,33 @@ class SRNS(RuleSampler):
         state = prepared(self.state)
         state.fit_to(scorer)
         slot = (epoch - 1) % SNAPSHOTS
-        state.past_users[slot], state.past_items[slot] = scorer.embeddings()
+        state.past_users[slot], state.past_items[slot] = own_embeddings(scorer)
         state.epochs[0] = epoch
 
     def state_dict(self) -> dict[str, np.ndarray]:
         state = prepared(self.state)
-        return {"items": state.items, "users": state.past_users, "past": state.past_items, "epochs": state.epochs}
+        found = {"items": state.items} if len(state.items) else {}
+        for name, table in (("users", state.past_users), ("past", state.past_items)):
+            found |= {f"{name}.{slot}": table[slot] for slot in range(state.n_past)}
+        return {**found, "epochs": state.epochs}
+
+    @property
+    def divided_state(self) -> dict[str, str]:
+        return {"items": "users", "users": "users", "past": "items"}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         memory = prepared(self.state)
-        memory.items[:], memory.epochs[:] = state["items"], state["epochs"]
-        memory.past_users, memory.past_items = state["users"].copy(), state["past"].copy()
+        memory.epochs[:] = state["epochs"]
+        if "items" in state:
+            memory.items = state["items"].copy()
+        if memory.n_past:
+            memory.past_users, memory.past_items = (
+                _filled([state[f"{name}.{slot}"] for slot in range(memory.n_past)]) for name in ("users", "past")
+            )
+
+
+def _filled(past: list[np.ndarray]) -> np.ndarray:
+    """The embeddings (5, n, d) of the last epoch ends, zeros for those that have not been."""
+    found = np.zeros((SNAPSHOTS, *past[0].shape), dtype=np.float32)
+    found[: len(past)] = past
+    return found

@@ -138,8 +138,10 @@ class DistributedRecorder:
     def _ranges(self) -> Mapping[str, tuple[int, int]]:
         learner = self._training.learner
         assert isinstance(learner, DistributedLearner)
-        own = learner.row_ranges()
-        return {f"{part}.{name}": rows for part in ("model", "best") for name, rows in own.items()}
+        part = learner.divided_part()
+        own = {f"{state}.{kind}": part.range_of(kind) for state in ("model", "best") for kind in ("users", "items")}
+        divided = self._training.sampler.divided_state
+        return own | {f"sampler.{name}": part.range_of(kind) for name, kind in divided.items()}
 
     def add(self, line: Mapping[str, Any]) -> None:
         """An epoch's line."""

@@ -61,6 +61,11 @@ class ShardedVectors:
     def item_owners(self) -> Owners:
         return self.exchange.owners
 
+    @property
+    def factor_owners(self) -> Owners:
+        """Which process has what there is for each factor over all items."""
+        return Owners.evenly(self.dim, self.group.size)
+
     def users(self) -> Tensor:
         """The embeddings of this process's users, without gradients."""
         return self.user_rows.rows if self.scale == 1.0 else self.user_rows.rows * self.scale

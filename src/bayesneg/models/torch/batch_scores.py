@@ -145,6 +145,9 @@ class EmbeddingScores:
     def kept_rows(self, users: Tensor) -> Tensor:
         return users
 
+    def kept_items(self, table: Tensor, items: Tensor) -> Tensor:
+        return table[:, items]
+
     def user_vectors(self) -> Tensor:
         return self.batch_users
 
@@ -254,6 +257,9 @@ class DirectScores:
 
     def kept_rows(self, users: Tensor) -> Tensor:
         return users
+
+    def kept_items(self, table: Tensor, items: Tensor) -> Tensor:
+        return table[:, items]
 
     def user_vectors(self) -> Tensor:
         raise InputError(

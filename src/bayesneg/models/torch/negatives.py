@@ -15,6 +15,7 @@ from torch import Tensor
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Batch, Negatives, NegativeSampler, RuleSampler
+from bayesneg.kernels.reference import draws as reference_draws
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.mixing import Mixing
 from bayesneg.kernels.reference.plans import PoolPlan
@@ -86,7 +87,7 @@ class BatchNegatives:
     def __init__(self, train: Interactions, rows: TrainingRows, source: DrawSource, *, scores_at_once: int) -> None:
         self.train, self.rows, self.source, self.scores_at_once = train, rows, source, scores_at_once
         self.device = rows.items.device
-        self._epoch = 0
+        self._epoch, self._loaded = 0, 0
         self._weigher: TorchPoolWeights | None = None
         self._selection: TorchSelection | None = None
         self._compiled: ChoiceOnHost | None = None
@@ -128,7 +129,7 @@ class BatchNegatives:
         if self._compiled_chooses(rule, draws, scores):
             found = self._chosen(rule, draws, batch, scores)
         else:
-            found = self._selected(rule, draws, batch, users, positives, scores, starts=starts)
+            found = self._selected(rule, draws, batch, users, positives, scores)
         return found._replace(log_q=self._log_q_of(sampler, batch, found.items, starts=starts))
 
     def recordable(self, sampler: NegativeSampler, n_examples: int) -> bool:
@@ -141,6 +142,21 @@ class BatchNegatives:
     def replays(self) -> bool:
         """Whether a CUDA graph can hold :meth:`of` for the rest of the epoch, where the device makes the draws."""
         return self._selection is not None and self._selection.is_recordable
+
+    def begin(self, rule: Any, epoch: int) -> TorchSelection:
+        """The execution of a rule, which has taken over the rule's state at the start of the epoch.
+
+        Args:
+            rule: A rule that chooses or selects.
+            epoch: The current epoch.
+        """
+        if self._selection is None or type(self._selection.rule) is not type(rule):
+            self.store()
+            self._selection, self._loaded = torch_selection(rule, self.device), 0
+        if epoch != self._loaded:
+            self._selection.load(rule)
+            self._loaded = epoch
+        return self._selection
 
     def store(self) -> None:
         """Write the state of a rule on the device back to the sampler, as at the end of an epoch."""
@@ -198,20 +214,20 @@ class BatchNegatives:
         users: Tensor,
         positives: Tensor,
         scores: BatchScorer,
-        *,
-        starts: bool,
     ) -> Negatives:
-        if self._selection is None or type(self._selection.rule) is not type(rule):
-            self.store()
-            self._selection, starts = torch_selection(rule, self.device), True
-        if starts:
-            self._selection.load(rule)
+        selection = self.begin(rule, batch.epoch)
         on_host = draws if isinstance(draws, Draws) else None
-        most_rank = self._selection.highest_rank(on_host, self.rows.n_items)
-        firsts = first_of_its_user(users, self.train.n_users) if self._selection.needs_firsts else users[:0]
+        most_rank = selection.highest_rank(on_host, self.rows.n_items)
+        firsts = self._firsts(batch, users) if selection.needs_firsts else users[:0]
         drawn = draws if isinstance(draws, DrawTensors) else self._copied(draws)
         tensors = self._tensors(batch, users, positives, drawn, firsts, most_rank)
-        return Negatives(*self._selection.select(tensors, self.rows, scores))
+        return Negatives(*selection.select(tensors, self.rows, scores))
+
+    def _firsts(self, batch: Batch, users: Tensor) -> Tensor:
+        """1 (B,) for the first example of its user in the batch, otherwise 0."""
+        if len(batch.users) == len(users):
+            return on_device(reference_draws.first_of_its_user(batch.users), torch.int64, self.device)
+        return first_of_its_user(users, self.train.n_users)
 
     def _mixed(self, rule: Any, draws: Draws | DrawTensors, positives: Tensor, scores: BatchScorer) -> Negatives:
         """Synthetic negatives, through which gradients flow."""

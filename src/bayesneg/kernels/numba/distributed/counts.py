@@ -45,6 +45,27 @@ def counts_at_most(
     return counts
 
 
+def scores_of_shard(
+    users: np.ndarray, tiles: np.ndarray, n_rows: int, starts: np.ndarray, hidden: np.ndarray
+) -> np.ndarray:
+    """Scores (B, n_rows) of all rows, NaN for hidden ones; the arguments are those of :func:`counts_at_most`."""
+    x = np.empty((len(users), n_rows), dtype=np.float32)
+    score_tiles(users, tiles, starts, hidden, x)
+    return x
+
+
+@entry_point
+def score_tiles(users, tiles, starts, hidden, x):  # type: ignore[no-untyped-def]
+    found, n_rows = np.empty(TILE, dtype=np.float32), x.shape[1]
+    for b in range(len(users)):
+        for tile in range((n_rows + TILE - 1) // TILE):
+            low = tile * TILE
+            score_tile(users[b], tiles, tile, found)
+            x[b, low : low + TILE] = found[: min(TILE, n_rows - low)]
+        for place in range(starts[b], starts[b + 1]):
+            x[b, hidden[place]] = np.nan
+
+
 @entry_point
 def score_places(users, rows, places, x):  # type: ignore[no-untyped-def]
     d, m = rows.shape[1], places.shape[1]

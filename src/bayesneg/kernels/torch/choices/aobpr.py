@@ -8,7 +8,14 @@ from torch import Tensor
 
 from bayesneg.kernels.reference.choices.aobpr import FACTOR_TRIES, AtFactorRank, AtScoreRank
 from bayesneg.kernels.reference.choices.base import Draws
-from bayesneg.kernels.torch.choices.base import BatchScores, TensorBatch, TorchChoice, executes
+from bayesneg.kernels.torch.choices.base import (
+    BatchScores,
+    FactorRanksInParts,
+    ScoreRanksInParts,
+    TensorBatch,
+    TorchChoice,
+    executes,
+)
 from bayesneg.kernels.torch.formulas import truncated_rank
 from bayesneg.kernels.torch.score_lists import INFINITY, TrainingRows, contains, hide_all, observed_pairs
 
@@ -27,6 +34,8 @@ class TorchAtScoreRank(TorchChoice):
     def _choose(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> Tensor:
         """Whole score lists, of as many examples at a time as ``chunk`` items per example of the batch allow."""
         ranks = truncated_rank(batch.draws.uniforms[:, 0], self.rule.scale, rows.n_items - batch.counts)
+        if isinstance(scores, ScoreRanksInParts):
+            return scores.at_score_ranks(ranks)
         at_once = max(1, batch.chunk * len(batch.users) // rows.n_items)
         chosen = []
         for first in range(0, len(batch.users), at_once):
@@ -65,6 +74,8 @@ class TorchAtFactorRank(TorchChoice):
         self.rule.orders[:], self.rule.spreads[:] = self.orders.cpu().numpy(), self.spreads.cpu().numpy()
 
     def _choose(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> Tensor:
+        if isinstance(scores, FactorRanksInParts):
+            return scores.at_factor_ranks(self, batch.draws, batch.users, rows)
         clock, period = int(self.rule.clock[0]), self.rule.period
         if clock == 0 or clock // period != (clock - len(batch.users)) // period:
             items = scores.item_vectors()
@@ -80,13 +91,7 @@ def choose_at_factor_rank(
 ) -> Tensor:
     """The item (B,) at a drawn rank of a drawn factor's list; the first of eight draws that is unobserved."""
     n_items = orders.shape[1]
-    mass = (w.double().abs() * spreads).cumsum(dim=1)  # (B, d)
-    pairs = uniforms.view(len(w), FACTOR_TRIES, 2)
-    ranks = truncated_rank(pairs[:, :, 0], scale, torch.full_like(users, n_items)[:, None])  # (B, tries)
-    factors = torch.searchsorted(mass, (pairs[:, :, 1] * mass[:, -1:]).contiguous(), right=True).clamp(
-        max=w.shape[1] - 1
-    )
-    rising = w.gather(1, factors) > 0
+    ranks, factors, rising = drawn_ranks(w, scale, spreads, n_items, uniforms)
     items = orders[factors, torch.where(rising, ranks, n_items - 1 - ranks)].long()  # (B, tries)
     free = ~contains(rows, users, items)
     first = free.long().argmax(dim=1, keepdim=True)
@@ -95,6 +100,20 @@ def choose_at_factor_rank(
     if not bool(stuck.any()):
         return chosen
     return torch.where(stuck, _next_free(rows, users, orders, ranks[:, -1], factors[:, -1], rising[:, -1]), chosen)
+
+
+def drawn_ranks(
+    w: Tensor, scale: float, spreads: Tensor, n_items: int, uniforms: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Ranks (B, tries), factors ∝ |w_f|·std_f, and whether the factor's list is read from its highest value on."""
+    mass = (w.double().abs() * spreads).cumsum(dim=1)  # (B, d)
+    pairs = uniforms.view(len(w), FACTOR_TRIES, 2)
+    sizes = torch.full((len(w), 1), n_items, dtype=torch.int64, device=w.device)
+    ranks = truncated_rank(pairs[:, :, 0], scale, sizes)
+    factors = torch.searchsorted(mass, (pairs[:, :, 1] * mass[:, -1:]).contiguous(), right=True).clamp(
+        max=w.shape[1] - 1
+    )
+    return ranks, factors, w.gather(1, factors) > 0
 
 
 def _next_free(

@@ -33,6 +33,10 @@ class BatchScores(Protocol):
         """Where users (B,) stand in tables that hold a row for each user of this process."""
         ...
 
+    def kept_items(self, table: Tensor, items: Tensor) -> Tensor:
+        """Rows (t, …, d) of items (…) from a table (t, n, d) that holds those of this process's items."""
+        ...
+
     def user_vectors(self) -> Tensor:
         """The users' embeddings (B, d)."""
         ...
@@ -48,6 +52,22 @@ class CountsInParts(ABC):
     @abstractmethod
     def counts_at_most(self, items: Tensor) -> tuple[Tensor, Tensor]:
         """Scores (B, 1 + m) of items, and #{x ≤ x_l} (B, m) over the catalogue for all but the first of a row."""
+
+
+class ScoreRanksInParts(ABC):
+    """Users of a batch where each process has a part of the catalogue: all of them together look items up by rank."""
+
+    @abstractmethod
+    def at_score_ranks(self, ranks: Tensor) -> Tensor:
+        """The unobserved item (B,) at each rank (B,) of its user's score list; 0 is the highest score."""
+
+
+class FactorRanksInParts(ABC):
+    """Users of a batch where each process has the lists of some factors."""
+
+    @abstractmethod
+    def at_factor_ranks(self, choice: TorchChoice, draws: DrawTensors, users: Tensor, rows: TrainingRows) -> Tensor:
+        """The item (B,) at a drawn rank of a drawn factor's list; ``choice`` has those of this process's factors."""
 
 
 class DrawTensors(NamedTuple):

@@ -44,10 +44,11 @@ class TorchFromMemory(TorchChoice):
 
     def _choose(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> Tensor:
         """Every choice reads the memory as it was before the batch; a user's first example refreshes it."""
-        memory, n_past = self.memory[batch.users].long(), self.rule.n_past  # (B, S)
-        w, h = self.past_users[:n_past, batch.users], self.past_items[:n_past]  # (t, B, d), (t, n_items, d)
-        past = (w[:, :, None, :] * h[:, memory.clamp(min=0)]).sum(dim=3)  # (t, B, S)
-        past_positive = (w * h[:, batch.positives]).sum(dim=2)  # (t, B)
+        users = scores.kept_rows(batch.users)
+        memory, n_past = self.memory[users].long(), self.rule.n_past  # (B, S)
+        w, h = self.past_users[:n_past, users], self.past_items[:n_past]  # (t, B, d), (t, n_items, d)
+        past = (w[:, :, None, :] * scores.kept_items(h, memory.clamp(min=0))).sum(dim=3)  # (t, B, S)
+        past_positive = (w * scores.kept_items(h, batch.positives)).sum(dim=2)  # (t, B)
         n_fresh = batch.draws.candidates.shape[1] - memory.shape[1]
         fresh = fresh_for_memory(batch.draws.candidates, batch.draws.sizes, memory, n_fresh)
         x = scores.of(torch.cat([memory, fresh], dim=1).clamp(min=0))
@@ -55,7 +56,7 @@ class TorchFromMemory(TorchChoice):
         current, sizes = x[:, : memory.shape[1]], (memory >= 0).sum(dim=1)
         slot = choose_from_memory(current, x_positive, past, past_positive, self.variance_weight, sizes)
         after = refreshed_memory(memory, fresh, x, self.rule.temperature, batch.draws.uniforms)
-        written = torch.where(batch.firsts > 0, batch.users, len(self.memory) - 1)
+        written = torch.where(batch.firsts > 0, users, len(self.memory) - 1)
         self.memory.index_copy_(0, written, after.to(self.memory.dtype))
         return memory.gather(1, slot[:, None])[:, 0]
 
