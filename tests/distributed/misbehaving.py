@@ -16,7 +16,7 @@ from bayesneg.cli.training import processes as speaking
 from bayesneg.distributed.group import ProcessGroup
 from bayesneg.training.state import TrainingState
 
-RANK, EPOCH, SHORT = int(os.environ["RANK"]), 12, 3.0
+RANK, EPOCH, SHORT = int(os.environ.get("RANK", "0")), 12, 3.0
 IS_FIRST_ATTEMPT = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0"
 
 
