@@ -10,6 +10,7 @@ import bayesneg as bn
 from bayesneg.models.torch import negatives as torch_negatives
 
 DIM, BATCH = 8, 32
+ONE_LEFT = 34  # of 409 pairs: the last mini-batch has one example, of one process
 STILL = 1e-30  # a learning rate that moves nothing: every choice is made with the same vectors
 
 
@@ -21,6 +22,7 @@ def mf(**changes: Any) -> bn.TorchMF:
     return bn.TorchMF(**{"dim": DIM, "batch_size": BATCH, "device": "cpu", **changes})
 
 
+OWN_PRIOR = {"prior": bn.priors.SelfEstimated(held_out=0.1), "likelihood": "uninformative"}
 SAMPLERS = {
     "rns": bn.RNS(),
     "pns": bn.samplers.PNS(),
@@ -32,6 +34,9 @@ SAMPLERS = {
     "posterior": bn.samplers.Posterior(),
     "warm start": bn.samplers.WarmStart(first="rns", then=bn.BNS(cdf="exact"), warmup=1),
     "several": bn.BNS(cdf="exact", candidates=6, negatives=3),
+    "dens": bn.samplers.DENS(warmup=0, gate_learning_rate=0.05),
+    "mixgcf": bn.samplers.MixGCF(candidates=4, negatives=2),
+    "self-estimated": bn.BNS(cdf="exact", **OWN_PRIOR),
 }
 POOLS = {
     "pool": bn.RNS(negatives=40, shared=True),
@@ -39,7 +44,11 @@ POOLS = {
     "in-batch": bn.samplers.InBatch(weighting="posterior"),
     "posterior pool": bn.BNS(candidates=40, shared=True, weighting="posterior", cdf="pool"),
     "counted pool": bn.BNS(candidates=10, shared=True, weighting="risk", cdf="exact"),
+    "self-estimated pool": bn.BNS(candidates=40, shared=True, weighting="posterior", cdf="pool", **OWN_PRIOR),
+    "refreshed pool": bn.BNS(candidates=40, shared=True, weighting="posterior", cdf="refreshed"),
 }
+EPOCHS = {"warm start": 2, "self-estimated": 2, "self-estimated pool": 2}  # 1 for all others
+SUMMARISED = ("refreshed", "refreshed pool")  # in host memory in bins, by torch by sorting: F is equal to some digits
 TRAINED = {
     "bns": (mf(), bn.BNS(cdf="exact"), "bpr"),
     "refreshed": (mf(), bn.BNS(cdf="refreshed"), "bpr"),
@@ -49,6 +58,9 @@ TRAINED = {
     "cosine softmax": (mf(similarity="cosine"), POOLS["posterior pool"], "softmax:temperature=0.2"),
     "softmax at k": (mf(), bn.RNS(negatives=6), "softmax-at-k"),
     "in-batch": (mf(), POOLS["in-batch"], "softmax"),
+    "mixgcf": (mf(similarity="cosine"), SAMPLERS["mixgcf"], "softmax:temperature=0.2"),
+    "self-estimated pool": (mf(batch_size=ONE_LEFT), POOLS["self-estimated pool"], "softmax"),
+    "refreshed pool": (mf(), POOLS["refreshed pool"], "softmax"),
     "lightgcn": (
         bn.LightGCN(
             dim=DIM, layers=2, batch_size=BATCH, device="cpu", penalty="first_layer", regularization=1e-2
@@ -57,6 +69,15 @@ TRAINED = {
         "bpr",
     ),
 }  # fmt: skip
+
+
+RESUMED = {  # the second with state in both samplers, which the epochs after each checkpoint need
+    "bns": (mf(), bn.BNS(cdf="exact")),
+    "learned": (
+        mf(batch_size=ONE_LEFT),
+        bn.samplers.WarmStart(first=SAMPLERS["dens"], then=SAMPLERS["self-estimated"], warmup=5),
+    ),
+}
 
 
 class Recorded:
@@ -85,6 +106,19 @@ class Recorded:
         return np.array([row + [-2] * (width - len(row)) for row in rows])
 
 
+def earlier() -> bn.Split:
+    """Older data, of fewer users and items."""
+    return bn.split(bn.synthetic(50, 140, seed=4), test=0.2, seed=0)
+
+
+def grown() -> bn.Split:
+    """Newer data: some users have no training pair now, of whom the last is new."""
+    split = world()
+    train, kept = split.train, ~np.isin(split.train.users, (3, 40, 55))
+    ids = {"user_ids": train.user_ids, "item_ids": train.item_ids}
+    return bn.Split(bn.Interactions.from_numbers(train.users[kept], train.indices[kept], **ids), split.test)
+
+
 def refusals(split: bn.Split) -> dict[str, Any]:
     """Fits that several processes refuse, by a word of the error."""
 
@@ -92,16 +126,20 @@ def refusals(split: bn.Split) -> dict[str, Any]:
         def sample(self, batch: bn.Batch) -> np.ndarray:
             return np.zeros(len(batch.users), dtype=np.int32)
 
+    class Following(bn.Prior):
+        uses_scores = True
+
+        def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+            return np.zeros(np.broadcast_shapes(users.shape, items.shape))
+
     return {
         "MF trains in one process": (bn.MF(), split, bn.RNS()),
         "SRNS keeps": (mf(), split, bn.samplers.SRNS()),
         "AOBPR reads": (mf(), split, bn.samplers.AOBPR()),
         "custom sampler": (mf(), split, Custom()),
-        "MixGCF mixes": (mf(), split, bn.samplers.MixGCF()),
-        "refreshed": (
-            mf(), split, bn.BNS(candidates=40, shared=True, weighting="posterior", cdf="refreshed"),
-        ),
-    }  # fmt: skip
+        "MixGCF mixes": (bn.LightGCN(dim=DIM, device="cpu"), split, bn.samplers.MixGCF()),
+        "custom prior": (mf(), split, bn.BNS(prior=Following(), likelihood="uninformative")),
+    }
 
 
 def few_items() -> bn.Split:

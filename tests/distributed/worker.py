@@ -11,7 +11,20 @@ from pathlib import Path
 
 import numpy as np
 import torch.distributed as dist
-from scenarios import POOLS, SAMPLERS, STILL, TRAINED, Recorded, few_items, mf, refusals, world
+from scenarios import (
+    EPOCHS,
+    POOLS,
+    RESUMED,
+    SAMPLERS,
+    STILL,
+    TRAINED,
+    Recorded,
+    few_items,
+    grown,
+    mf,
+    refusals,
+    world,
+)
 
 import bayesneg as bn
 from bayesneg.distributed.group import begin, end
@@ -22,8 +35,8 @@ def choices(split: bn.Split, folder: Path, rank: int) -> None:
     """Every choice with vectors that do not move."""
     for name, sampler in {**SAMPLERS, **POOLS}.items():
         recorded = Recorded()
-        model, epochs = mf(learning_rate=STILL, penalty="batch", regularization=0.0), 2 if name == "warm start" else 1
-        bn.fit(model, split, sampler, epochs=epochs, select="last", progress=False)
+        model = mf(learning_rate=STILL, penalty="batch", regularization=0.0)
+        bn.fit(model, split, sampler, epochs=EPOCHS.get(name, 1), select="last", progress=False)
         recorded.undo()
         np.save(folder / f"choices {name} {rank}.npy", recorded.table())
 
@@ -37,6 +50,11 @@ def trained(split: bn.Split, folder: Path, rank: int) -> None:
                 frame.write_parquet(folder / f"recommended {rank} {place}.parquet")
         found = {"final": dict(run.record.final), "epochs": [dict(line) for line in run.record.epochs]}
         (folder / f"trained {name} {rank}.json").write_text(json.dumps(found))
+
+
+def started(folder: Path) -> None:
+    run = bn.load_run(folder.parent / "earlier")
+    bn.fit(mf(), grown(), bn.RNS(), start=run, epochs=2, progress=False, out=folder / "runs" / "started")
 
 
 def refused(split: bn.Split, folder: Path, rank: int) -> None:
@@ -68,12 +86,13 @@ def refused(split: bn.Split, folder: Path, rank: int) -> None:
 
 def resumed(split: bn.Split, folder: Path, rank: int, size: int) -> None:
     """Four processes train four epochs; two go on to six, and one to eight."""
-    target, epochs = folder / f"resumed {size}", {4: 4, 2: 6, 1: 8}[size]
-    before = folder / f"resumed {2 * size}"
-    if rank == 0 and before.exists():
-        shutil.copytree(before, target)
-    dist.barrier()
-    bn.fit(mf(), split, bn.BNS(cdf="exact"), epochs=epochs, progress=False, select="best", out=target, resume=True)
+    for name, (model, sampler) in RESUMED.items():
+        target, epochs = folder / f"resumed {name} {size}", {4: 4, 2: 6, 1: 8}[size]
+        before = folder / f"resumed {name} {2 * size}"
+        if rank == 0 and before.exists():
+            shutil.copytree(before, target)
+        dist.barrier()
+        bn.fit(model, split, sampler, epochs=epochs, progress=False, select="best", out=target, resume=True)
 
 
 def sizes(split: bn.Split, folder: Path, rank: int) -> None:
@@ -102,6 +121,7 @@ def main() -> None:
     choices(split, own, rank)
     trained(split, own, rank)
     resumed(split, folder, rank, size)
+    started(own)
     sizes(split, own, rank)
     if size == 4:
         refused(split, own, rank)

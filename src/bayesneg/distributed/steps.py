@@ -76,13 +76,15 @@ class DistributedSteps:
                 if draws is not None:
                     self.source.drawn = Draws(*(array[part.slices[number]] for array in draws))
                 share: Tensor | float = 0.0
+                scores = self._scores(part, number, route, leaves, users[1])
                 if len(leaves.users):
-                    scores = self._scores(part, number, route, leaves, users[1])
                     if shown is not None:
                         scores.counts_by(self.counting, self.vectors.items(), part.counts[number].tolist(), shown)
                     share = self._learn(sampler, part.of(number), scores, loss, pool, measured=done % self.every == 0)
-                elif shown is not None:
-                    self._join_counting(part, number, shown, draws, pool)
+                else:
+                    if shown is not None:
+                        self._join_counting(part, number, shown, draws, pool)
+                    self.negatives.join(rule, part.batch.epoch, scores)
                 if totals is not None:
                     own, whole = totals[number].tolist()
                     share = own / max(whole, 1)
@@ -136,6 +138,7 @@ class DistributedSteps:
     def _scores(self, part: Part, number: int, route: Route, leaves: Leaves, which: Tensor) -> FetchedScores:
         return FetchedScores(
             leaves.users, leaves.items, which, route.ids,
+            group=self.group,
             first_user=self.pairs.first,
             cosine=self.settings.similarity == "cosine",
             ensemble_size=self.settings.ensemble_size,

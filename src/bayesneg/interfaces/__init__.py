@@ -18,7 +18,7 @@ A custom sampler subclasses :class:`NegativeSampler`::
 from __future__ import annotations
 
 from bayesneg.interfaces.inner_products import InnerProducts
-from bayesneg.interfaces.layers import LayeredModule, LayeredScorer, n_layers_of
+from bayesneg.interfaces.layers import HasWidth, LayeredModule, LayeredScorer, n_layers_of, width_of
 from bayesneg.interfaces.learning import (
     NO_LABELS,
     KeepsUsers,
@@ -35,6 +35,7 @@ from bayesneg.interfaces.learning import (
 )
 from bayesneg.interfaces.loss import BPR_LOSS, Loss
 from bayesneg.interfaces.negatives import Negatives, weighted_pairs
+from bayesneg.interfaces.parts import EmbeddingsInParts, ScorerInParts, StartsInParts
 from bayesneg.interfaces.rule_sampler import RuleSampler
 from bayesneg.interfaces.sampler_parts import CandidateDraw, FollowsTraining, Prior
 from bayesneg.interfaces.sampling import (
@@ -55,7 +56,9 @@ __all__ = [
     "Batch",
     "CandidateDraw",
     "Embeddings",
+    "EmbeddingsInParts",
     "FollowsTraining",
+    "HasWidth",
     "InnerProducts",
     "KeepsUsers",
     "LayeredModule",
@@ -75,11 +78,14 @@ __all__ = [
     "RuleSampler",
     "Sampled",
     "Scorer",
+    "ScorerInParts",
     "Share",
     "StartsFromEmbeddings",
+    "StartsInParts",
     "Sums",
     "TrackedRun",
     "Tracker",
     "n_layers_of",
     "weighted_pairs",
+    "width_of",
 ]

@@ -1,4 +1,4 @@
-"""Models of several layers, whose embeddings samplers of synthetic negatives mix layer by layer."""
+"""What samplers ask of a model's embeddings: how wide they are, and of how many layers."""
 
 from __future__ import annotations
 
@@ -29,6 +29,28 @@ class LayeredScorer(Protocol):
     def n_layers(self) -> int:
         """The number of layers, the first one included."""
         ...
+
+
+@runtime_checkable
+class HasWidth(Protocol):
+    """A scorer that knows the width of its embeddings, also where no process has all of them."""
+
+    @property
+    def width(self) -> int:
+        """The numbers of an embedding, d."""
+        ...
+
+
+def width_of(scorer: Scorer) -> int:
+    """The width of a model's embeddings.
+
+    Args:
+        scorer: The model in its current state.
+
+    Returns:
+        The numbers of an embedding, d.
+    """
+    return scorer.width if isinstance(scorer, HasWidth) else int(scorer.embeddings().items.shape[1])
 
 
 def n_layers_of(scorer: Scorer) -> int:

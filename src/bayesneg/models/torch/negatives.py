@@ -20,13 +20,12 @@ from bayesneg.kernels.reference.mixing import Mixing
 from bayesneg.kernels.reference.plans import PoolPlan
 from bayesneg.kernels.reference.pools import SharedPool
 from bayesneg.kernels.reference.selections import Selection
-from bayesneg.kernels.torch.choices.base import BatchScores, DrawTensors, TensorBatch
+from bayesneg.kernels.torch.choices.base import BatchScores, DrawTensors, LearnsInParts, TensorBatch
 from bayesneg.kernels.torch.draws import first_of_its_user
-from bayesneg.kernels.torch.mixing import mixed
 from bayesneg.kernels.torch.pools import TorchPoolWeights
 from bayesneg.kernels.torch.score_lists import TrainingRows
-from bayesneg.kernels.torch.selections import TorchSelection, torch_selection
-from bayesneg.models.torch.batch_scores import NO_VECTORS, EmbeddingScores
+from bayesneg.kernels.torch.selections import TorchSelection, learns, torch_selection
+from bayesneg.models.torch.batch_scores import NO_VECTORS, EmbeddingScores, MixesEmbeddings
 from bayesneg.models.torch.steps import ChoiceOnHost
 from bayesneg.models.validate import validate_weighted
 
@@ -86,7 +85,7 @@ class BatchNegatives:
     def __init__(self, train: Interactions, rows: TrainingRows, source: DrawSource, *, scores_at_once: int) -> None:
         self.train, self.rows, self.source, self.scores_at_once = train, rows, source, scores_at_once
         self.device = rows.items.device
-        self._epoch = 0
+        self._epoch, self._loaded = 0, 0
         self._weigher: TorchPoolWeights | None = None
         self._selection: TorchSelection | None = None
         self._compiled: ChoiceOnHost | None = None
@@ -128,7 +127,7 @@ class BatchNegatives:
         if self._compiled_chooses(rule, draws, scores):
             found = self._chosen(rule, draws, batch, scores)
         else:
-            found = self._selected(rule, draws, batch, users, positives, scores, starts=starts)
+            found = self._selected(rule, draws, batch, users, positives, scores)
         return found._replace(log_q=self._log_q_of(sampler, batch, found.items, starts=starts))
 
     def recordable(self, sampler: NegativeSampler, n_examples: int) -> bool:
@@ -141,6 +140,32 @@ class BatchNegatives:
     def replays(self) -> bool:
         """Whether a CUDA graph can hold :meth:`of` for the rest of the epoch, where the device makes the draws."""
         return self._selection is not None and self._selection.is_recordable
+
+    def begin(self, rule: Any, epoch: int) -> TorchSelection:
+        """The execution of a rule, which has taken over the rule's state at the start of the epoch.
+
+        Args:
+            rule: A rule that chooses or selects.
+            epoch: The current epoch.
+        """
+        if self._selection is None or type(self._selection.rule) is not type(rule):
+            self.store()
+            self._selection, self._loaded = torch_selection(rule, self.device), 0
+        if epoch != self._loaded:
+            self._selection.load(rule)
+            self._loaded = epoch
+        return self._selection
+
+    def join(self, rule: Any, epoch: int, scores: LearnsInParts) -> None:
+        """Learn what other processes learn from a mini-batch in which this one has no example.
+
+        Args:
+            rule: The rule of the mini-batch.
+            epoch: The current epoch.
+            scores: The scores of no example.
+        """
+        if learns(rule):
+            self.begin(rule, epoch).join(scores)
 
     def store(self) -> None:
         """Write the state of a rule on the device back to the sampler, as at the end of an epoch."""
@@ -198,28 +223,22 @@ class BatchNegatives:
         users: Tensor,
         positives: Tensor,
         scores: BatchScorer,
-        *,
-        starts: bool,
     ) -> Negatives:
-        if self._selection is None or type(self._selection.rule) is not type(rule):
-            self.store()
-            self._selection, starts = torch_selection(rule, self.device), True
-        if starts:
-            self._selection.load(rule)
+        selection = self.begin(rule, batch.epoch)
         on_host = draws if isinstance(draws, Draws) else None
-        most_rank = self._selection.highest_rank(on_host, self.rows.n_items)
-        firsts = first_of_its_user(users, self.train.n_users) if self._selection.needs_firsts else users[:0]
+        most_rank = selection.highest_rank(on_host, self.rows.n_items)
+        firsts = first_of_its_user(users, self.train.n_users) if selection.needs_firsts else users[:0]
         drawn = draws if isinstance(draws, DrawTensors) else self._copied(draws)
         tensors = self._tensors(batch, users, positives, drawn, firsts, most_rank)
-        return Negatives(*self._selection.select(tensors, self.rows, scores))
+        return Negatives(*selection.select(tensors, self.rows, scores))
 
     def _mixed(self, rule: Any, draws: Draws | DrawTensors, positives: Tensor, scores: BatchScorer) -> Negatives:
         """Synthetic negatives, through which gradients flow."""
-        if not isinstance(scores, EmbeddingScores):
+        if not isinstance(scores, MixesEmbeddings):
             raise InputError(NO_VECTORS)
         drawn = draws if isinstance(draws, DrawTensors) else self._copied(draws)
         with torch.enable_grad():
-            items, vectors = mixed(rule, drawn, scores.batch_users, positives, scores.layers)
+            items, vectors = scores.mixed(rule, drawn, positives)
         return Negatives(items, (items >= 0).float(), None, vectors)
 
     def _log_q_of(self, sampler: RuleSampler, batch: Batch, items: Tensor, *, starts: bool) -> Tensor | None:

@@ -41,6 +41,10 @@ class BatchScores(Protocol):
         """The embeddings of all items (n_items, d)."""
         ...
 
+    def table_of(self, items: Tensor) -> tuple[Tensor, Tensor]:
+        """A table (n, d) that has the embeddings of ``items``, and their rows in it, of the shape of ``items``."""
+        ...
+
 
 class CountsInParts(ABC):
     """Scores of a batch where each process has a part of the catalogue: F is counted by all of them together."""
@@ -48,6 +52,14 @@ class CountsInParts(ABC):
     @abstractmethod
     def counts_at_most(self, items: Tensor) -> tuple[Tensor, Tensor]:
         """Scores (B, 1 + m) of items, and #{x ≤ x_l} (B, m) over the catalogue for all but the first of a row."""
+
+
+class LearnsInParts(ABC):
+    """Scores of a batch of which each process has a part: what a rule learns it learns from all of them together."""
+
+    @abstractmethod
+    def mean_of_all(self, mean: Tensor, n: Tensor) -> Tensor:
+        """The mean over the examples of all processes, from the mean over ``n`` of this one; 0 without examples."""
 
 
 class DrawTensors(NamedTuple):
