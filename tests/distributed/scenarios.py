@@ -10,6 +10,7 @@ import bayesneg as bn
 from bayesneg.models.torch import negatives as torch_negatives
 
 DIM, BATCH = 8, 32
+ONE_LEFT = 34  # of 409 pairs: the last mini-batch has one example, of one process
 STILL = 1e-30  # a learning rate that moves nothing: every choice is made with the same vectors
 
 
@@ -23,6 +24,7 @@ def mf(**changes: Any) -> bn.TorchMF:
 
 SRNS = bn.samplers.SRNS(memory=4, fresh=8, warmup=1)
 FACTORS = bn.samplers.AOBPR(scale=0.5, rank="factor")  # the highest of a list, often observed: many rejections
+OWN_PRIOR = {"prior": bn.priors.SelfEstimated(held_out=0.1), "likelihood": "uninformative"}
 SAMPLERS = {
     "rns": bn.RNS(),
     "pns": bn.samplers.PNS(),
@@ -37,15 +39,21 @@ SAMPLERS = {
     "aobpr": bn.samplers.AOBPR(scale=20),
     "aobpr, factor": FACTORS,
     "srns": SRNS,
+    "dens": bn.samplers.DENS(warmup=0, gate_learning_rate=0.05),
+    "mixgcf": bn.samplers.MixGCF(candidates=4, negatives=2),
+    "self-estimated": bn.BNS(cdf="exact", **OWN_PRIOR),
 }
-EPOCHS = {"warm start": 2, "srns": 3}
 POOLS = {
     "pool": bn.RNS(negatives=40, shared=True),
     "popular pool": bn.samplers.PNS(negatives=40, shared=True),
     "in-batch": bn.samplers.InBatch(weighting="posterior"),
     "posterior pool": bn.BNS(candidates=40, shared=True, weighting="posterior", cdf="pool"),
     "counted pool": bn.BNS(candidates=10, shared=True, weighting="risk", cdf="exact"),
+    "self-estimated pool": bn.BNS(candidates=40, shared=True, weighting="posterior", cdf="pool", **OWN_PRIOR),
+    "refreshed pool": bn.BNS(candidates=40, shared=True, weighting="posterior", cdf="refreshed"),
 }
+EPOCHS = {"warm start": 2, "srns": 3, "self-estimated": 2, "self-estimated pool": 2}  # 1 for all others
+SUMMARISED = ("refreshed", "refreshed pool")  # in host memory in bins, by torch by sorting: F is equal to some digits
 TRAINED = {
     "bns": (mf(), bn.BNS(cdf="exact"), "bpr"),
     "refreshed": (mf(), bn.BNS(cdf="refreshed"), "bpr"),
@@ -58,6 +66,9 @@ TRAINED = {
     "aobpr": (mf(similarity="cosine"), bn.samplers.AOBPR(fraction=0.2), "softmax"),
     "aobpr, factor": (mf(), FACTORS, "bpr"),
     "srns": (mf(), SRNS, "bpr"),
+    "mixgcf": (mf(similarity="cosine"), SAMPLERS["mixgcf"], "softmax:temperature=0.2"),
+    "self-estimated pool": (mf(batch_size=ONE_LEFT), POOLS["self-estimated pool"], "softmax"),
+    "refreshed pool": (mf(), POOLS["refreshed pool"], "softmax"),
     "lightgcn": (
         bn.LightGCN(
             dim=DIM, layers=2, batch_size=BATCH, device="cpu", penalty="first_layer", regularization=1e-2
@@ -68,9 +79,14 @@ TRAINED = {
 }  # fmt: skip
 
 
-RESUMED = {
-    "best": (bn.BNS(cdf="exact"), "best"),
-    "states": (bn.samplers.WarmStart(first=FACTORS, then=SRNS, warmup=5), "last"),
+RESUMED = {  # the others have state in both samplers, which the epochs after each checkpoint need
+    "best": (mf(), bn.BNS(cdf="exact"), "best"),
+    "states": (mf(), bn.samplers.WarmStart(first=FACTORS, then=SRNS, warmup=5), "last"),
+    "learned": (
+        mf(batch_size=ONE_LEFT),
+        bn.samplers.WarmStart(first=SAMPLERS["dens"], then=SAMPLERS["self-estimated"], warmup=5),
+        "best",
+    ),
 }
 
 
@@ -108,6 +124,19 @@ def tied() -> tuple[bn.Interactions, np.ndarray, np.ndarray, np.ndarray]:
     return data, w, h, ranks
 
 
+def earlier() -> bn.Split:
+    """Older data, of fewer users and items."""
+    return bn.split(bn.synthetic(50, 140, seed=4), test=0.2, seed=0)
+
+
+def grown() -> bn.Split:
+    """Newer data: some users have no training pair now, of whom the last is new."""
+    split = world()
+    train, kept = split.train, ~np.isin(split.train.users, (3, 40, 55))
+    ids = {"user_ids": train.user_ids, "item_ids": train.item_ids}
+    return bn.Split(bn.Interactions.from_numbers(train.users[kept], train.indices[kept], **ids), split.test)
+
+
 def refusals(split: bn.Split) -> dict[str, Any]:
     """Fits that several processes refuse, by a word of the error."""
 
@@ -115,15 +144,18 @@ def refusals(split: bn.Split) -> dict[str, Any]:
         def sample(self, batch: bn.Batch) -> np.ndarray:
             return np.zeros(len(batch.users), dtype=np.int32)
 
+    class Following(bn.Prior):
+        uses_scores = True
+
+        def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+            return np.zeros(np.broadcast_shapes(users.shape, items.shape))
+
     return {
         "MF trains in one process": (bn.MF(), split, bn.RNS()),
-        "DENS learns": (mf(), split, bn.samplers.DENS()),
         "custom sampler": (mf(), split, Custom()),
-        "MixGCF mixes": (mf(), split, bn.samplers.MixGCF()),
-        "refreshed": (
-            mf(), split, bn.BNS(candidates=40, shared=True, weighting="posterior", cdf="refreshed"),
-        ),
-    }  # fmt: skip
+        "MixGCF mixes": (bn.LightGCN(dim=DIM, device="cpu"), split, bn.samplers.MixGCF()),
+        "custom prior": (mf(), split, bn.BNS(prior=Following(), likelihood="uninformative")),
+    }
 
 
 def few_items() -> bn.Split:

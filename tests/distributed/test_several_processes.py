@@ -18,7 +18,23 @@ from bayesneg.seeding import stream
 pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
 
 from launching import finished, torchrun
-from scenarios import BATCH, DIM, EPOCHS, POOLS, RESUMED, SAMPLERS, STILL, TRAINED, Recorded, mf, tied, world
+from scenarios import (
+    BATCH,
+    DIM,
+    EPOCHS,
+    POOLS,
+    RESUMED,
+    SAMPLERS,
+    STILL,
+    SUMMARISED,
+    TRAINED,
+    Recorded,
+    earlier,
+    grown,
+    mf,
+    tied,
+    world,
+)
 
 SIZES = (4, 2, 1)
 WORKER = Path(__file__).with_name("worker.py")
@@ -28,6 +44,7 @@ WORKER = Path(__file__).with_name("worker.py")
 def found(tmp_path_factory):
     """What four, two and one processes have written; each goes on from the checkpoint of those before."""
     folder = tmp_path_factory.mktemp("processes")
+    bn.fit(mf(), earlier(), bn.RNS(), epochs=2, progress=False, out=folder / "earlier")
     for size in SIZES:
         out, err = finished(process := torchrun(size, WORKER, folder), 600)
         assert process.returncode == 0, out + err
@@ -87,7 +104,7 @@ def test_they_are_the_choices_of_plain_training(found, split, name):
     bn.fit(model, split, sampler, epochs=epochs, select="last", progress=False, observer=seen if single else None)
     recorded.undo()
     if not single:
-        np.testing.assert_allclose(several, recorded.table(), atol=1e-5)
+        np.testing.assert_allclose(several, recorded.table(), atol=0.1 if name in SUMMARISED else 1e-5)
         return
     drawn = np.concatenate(seen.negatives).reshape(epochs, -1)
     for epoch in range(epochs):
@@ -112,7 +129,7 @@ def test_training_ends_with_the_metrics_and_vectors_of_one_process(found, split,
     for size, run in runs.items():
         results = [json.loads((found / str(size) / f"trained {name} {rank}.json").read_text()) for rank in range(size)]
         assert all(result["final"] == results[0]["final"] for result in results)  # every process returns the same
-        if name != "refreshed":  # summaries in host memory are made in bins, those of torch by sorting
+        if name not in SUMMARISED:
             assert dict(run.record.final) == pytest.approx(dict(plain.record.final), rel=1e-5)
             for line, other in zip(run.record.epochs, plain.record.epochs, strict=True):
                 assert {**line, "seconds": 0} == pytest.approx({**other, "seconds": 0}, rel=1e-4)
@@ -135,8 +152,8 @@ def test_each_process_has_the_recommendations_of_its_users(found, size):
 
 @pytest.mark.parametrize("name", RESUMED)
 def test_a_checkpoint_of_four_processes_is_resumed_by_two_and_by_one(found, split, name):
-    sampler, select = RESUMED[name]
-    plain = bn.fit(mf(), split, sampler, epochs=8, progress=False, select=select)
+    model, sampler, select = RESUMED[name]
+    plain = bn.fit(model, split, sampler, epochs=8, progress=False, select=select)
     run = bn.load_run(found / f"resumed {name} 1")
     assert run.record.reported_epoch == plain.record.reported_epoch
     np.testing.assert_allclose(run.scorer.users, plain.scorer.users, atol=1e-5)
@@ -144,6 +161,19 @@ def test_a_checkpoint_of_four_processes_is_resumed_by_two_and_by_one(found, spli
     for line, other in zip(run.record.epochs, plain.record.epochs, strict=True):
         assert {**line, "seconds": 0} == pytest.approx({**other, "seconds": 0}, rel=1e-5)
     assert [path.name for path in (found / f"resumed {name} 1").glob("checkpoint-*")] == ["checkpoint-000008"]
+
+
+def test_they_start_from_an_earlier_run_as_one_process_does(found):
+    before = bn.load_run(found / "earlier")
+    plain = bn.fit(mf(), grown(), bn.RNS(), start=before, epochs=2, progress=False)
+    for size in SIZES:
+        run = bn.load_run(found / str(size) / "runs" / "started")
+        assert run.record.spec["start"] == plain.record.spec["start"]
+        assert dict(run.record.final) == pytest.approx(dict(plain.record.final), rel=1e-5)
+        for one, other in zip(run.scorer.embeddings(), plain.scorer.embeddings(), strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-4)
+        assert all(map(np.array_equal, run.scorer.cold, plain.scorer.cold))
+        assert np.array_equal(run.scorer.users[[3, 40]], before.scorer.users[[3, 40]])  # without a training pair now
 
 
 @pytest.mark.parametrize("size", [2, 4])
@@ -169,7 +199,7 @@ def test_the_bytes_sent_are_those_of_unique_rows_of_others(found, split, size):
 def test_what_processes_cannot_share_is_refused_by_all(found):
     stored = [json.loads((found / "4" / f"refused {rank}.json").read_text()) for rank in range(4)]
     assert all(one == stored[0] for one in stored)
-    for word in ("MF trains in one process", "DENS learns", "custom sampler", "MixGCF mixes"):
+    for word in ("MF trains in one process", "custom sampler", "MixGCF mixes", "custom prior"):
         assert word in stored[0][word]
     assert "3 items, too few for 4 processes" in stored[0]["too few"]
     for word, said in (("seed", "seed is 1 on rank 3 and 0 on rank 0"), ("settings", "model dim is 4 on rank 3")):

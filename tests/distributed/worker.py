@@ -12,7 +12,21 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.distributed as dist
-from scenarios import EPOCHS, POOLS, RESUMED, SAMPLERS, STILL, TRAINED, Recorded, few_items, mf, refusals, tied, world
+from scenarios import (
+    EPOCHS,
+    POOLS,
+    RESUMED,
+    SAMPLERS,
+    STILL,
+    TRAINED,
+    Recorded,
+    few_items,
+    grown,
+    mf,
+    refusals,
+    tied,
+    world,
+)
 
 import bayesneg as bn
 from bayesneg.distributed.group import begin, end
@@ -38,6 +52,11 @@ def trained(split: bn.Split, folder: Path, rank: int) -> None:
                 frame.write_parquet(folder / f"recommended {rank} {place}.parquet")
         found = {"final": dict(run.record.final), "epochs": [dict(line) for line in run.record.epochs]}
         (folder / f"trained {name} {rank}.json").write_text(json.dumps(found))
+
+
+def started(folder: Path) -> None:
+    run = bn.load_run(folder.parent / "earlier")
+    bn.fit(mf(), grown(), bn.RNS(), start=run, epochs=2, progress=False, out=folder / "runs" / "started")
 
 
 def refused(split: bn.Split, folder: Path, rank: int) -> None:
@@ -69,13 +88,13 @@ def refused(split: bn.Split, folder: Path, rank: int) -> None:
 
 def resumed(split: bn.Split, folder: Path, rank: int, size: int) -> None:
     """Four processes train four epochs; two go on to six, and one to eight."""
-    for name, (sampler, select) in RESUMED.items():
+    for name, (model, sampler, select) in RESUMED.items():
         target, epochs = folder / f"resumed {name} {size}", {4: 4, 2: 6, 1: 8}[size]
         before = folder / f"resumed {name} {2 * size}"
         if rank == 0 and before.exists():
             shutil.copytree(before, target)
         dist.barrier()
-        bn.fit(mf(), split, sampler, epochs=epochs, progress=False, select=select, out=target, resume=True)
+        bn.fit(model, split, sampler, epochs=epochs, progress=False, select=select, out=target, resume=True)
 
 
 def sizes(split: bn.Split, folder: Path, rank: int) -> None:
@@ -122,6 +141,7 @@ def main() -> None:
     choices(split, own, rank)
     trained(split, own, rank)
     resumed(split, folder, rank, size)
+    started(own)
     sizes(split, own, rank)
     ties(own, rank, size)
     if size == 4:

@@ -38,6 +38,7 @@ class ShardedScorer:
         owners: Who has which users.
         train: The training pairs of this process's users, under their numbers.
         cold: Whether users without a training pair are ranked by popularity.
+        known: True (n_users,) and (n_items,) for those whom an earlier run has learned about: they are not cold.
     """
 
     def __init__(
@@ -49,9 +50,10 @@ class ShardedScorer:
         train: Interactions,
         *,
         cold: bool = False,
+        known: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> None:
         self.users, self.items, self.group = users, items, exchange.group
-        self.plain_users, self.plain_items = users, items
+        self.plain_users, self.plain_items, self.known = users, items, known
         self.owners, self.exchange = owners, exchange
         self.first, self.last = owners.range_of(self.group.rank)
         self.n_users, self.n_items = train.n_users, train.n_items
@@ -61,7 +63,10 @@ class ShardedScorer:
 
     def _rank_cold_users_by_popularity(self, train: Interactions) -> None:
         """One more column: the popularity of an item, and 1 for users of whom nothing else is known."""
-        is_cold = torch.from_numpy(np.diff(train.indptr[self.first : self.last + 1]) == 0).to(self.users.device)
+        unseen = np.diff(train.indptr[self.first : self.last + 1]) == 0
+        if self.known is not None:
+            unseen &= ~self.known[0][self.first : self.last]
+        is_cold = torch.from_numpy(unseen).to(self.users.device)
         any_cold = self.group.sum(is_cold.any().long())
         if int(any_cold) == 0:
             return

@@ -15,6 +15,7 @@ from bayesneg.distributed.group import ProcessGroup
 from bayesneg.distributed.knots import OwnKnots
 from bayesneg.distributed.parts import OwnPairs, Part
 from bayesneg.distributed.sharding.owners import Owners, check_sizes
+from bayesneg.distributed.sharding.past_embeddings import PastEmbeddings
 from bayesneg.distributed.sharding.vectors import vectors_of
 from bayesneg.distributed.steps import DistributedSteps
 from bayesneg.errors import InputError
@@ -60,6 +61,8 @@ class DistributedLearner:
         self._knots: OwnKnots | None = None
         self._block_is_new = True
         self._thresholds: Tensor | None = None  # (n,) of this process's users
+        self._known: tuple[np.ndarray, np.ndarray] | None = None  # users and items that an earlier run has learned
+        self._kept: tuple[Tensor, Tensor] | None = None  # users of this process, and what an earlier run ranks them by
         self._threads = (os.cpu_count() or 1) if self.group.device.type == "cuda" else 1
 
     # ---------------------------------------------------------------------------------------------------- as a scorer
@@ -86,15 +89,15 @@ class DistributedLearner:
     def embeddings(self) -> Embeddings:
         raise InputError(NO_TABLES)
 
-    def divided_part(self) -> OwnPart:
-        """As declared by :class:`~bayesneg.interfaces.DividedScorer`."""
+    def own_part(self) -> OwnPart:
+        """As declared by :class:`~bayesneg.interfaces.ScorerInParts`."""
         vectors, factors = self.vectors, self.vectors.factor_owners.range_of(self.group.rank)
         return OwnPart(vectors.user_range, vectors.item_range, factors, vectors.dim)
 
-    def divided_embeddings(self) -> Embeddings:
-        """As declared by :class:`~bayesneg.interfaces.DividedScorer`."""
-        own = (self.vectors.unit(part) for part in (self.vectors.users(), self.vectors.items()))
-        return Embeddings(*(part.cpu().numpy() for part in own))
+    def embeddings_in_parts(self) -> PastEmbeddings:
+        """As declared by :class:`~bayesneg.interfaces.ScorerInParts`."""
+        users, items = (self.vectors.unit(part) for part in (self.vectors.users(), self.vectors.items()))
+        return PastEmbeddings(users, items, self.vectors.exchange, self.pairs.first)
 
     def _in_training(self) -> ShardedScorer:
         """The scores as training sees them, of the embeddings as they are now."""
@@ -157,10 +160,34 @@ class DistributedLearner:
         found = self._in_training().kth_highest(min(rank, self.n_items))
         self._thresholds = torch.from_numpy(found).to(self.group.device)
 
+    # ------------------------------------------------------------------------------------------------ from another run
+
+    def start_part_from(
+        self,
+        embeddings: Embeddings,
+        matched: tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
+        known: tuple[np.ndarray, np.ndarray],
+    ) -> None:
+        """As declared by :class:`~bayesneg.interfaces.StartsInParts`."""
+        vectors, self._known = self.vectors, known
+        own = (vectors.user_rows, vectors.user_range), (vectors.item_rows, vectors.item_range)
+        for (table, (first, last)), before, (here, there) in zip(own, embeddings, matched, strict=True):
+            inside = (here >= first) & (here < last)
+            rows = torch.from_numpy(np.ascontiguousarray(before[there[inside]], dtype=np.float32))
+            table.rows[torch.from_numpy(here[inside] - first).to(self.group.device)] = rows.to(self.group.device)
+        vectors.changed()
+
+    def keep_users(self, users: np.ndarray, ranked_by: np.ndarray) -> None:
+        """As declared by :class:`~bayesneg.interfaces.KeepsUsers`."""
+        own = (users >= self.pairs.first) & (users < self.pairs.last)
+        rows = torch.from_numpy(np.ascontiguousarray(ranked_by[own], dtype=np.float32))
+        which = torch.from_numpy(users[own] - self.pairs.first)
+        self._kept = which.to(self.group.device), rows.to(self.group.device)
+
     # ---------------------------------------------------------------------------------------------------------- state
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """The part of this process; :meth:`divided_part` says which rows it has."""
+        """The part of this process; :meth:`own_part` says which rows it has."""
         more = {} if self._thresholds is None else {f"users{THRESHOLDS}": self._thresholds}
         return {key: value.detach().cpu().numpy().copy() for key, value in (self.vectors.state() | more).items()}
 
@@ -176,9 +203,11 @@ class DistributedLearner:
 
     def frozen(self) -> ShardedScorer:
         """A copy of this process's rows, by which all processes rank together."""
-        users, items = self.vectors.users(), self.vectors.items()
+        users, items = self.vectors.users().clone(), self.vectors.items().clone()
+        if self._kept is not None:
+            users[self._kept[0]] = self._kept[1]
         if self.settings.ranks_by_cosine:
             users, items = self.vectors.unit(users, always=True), self.vectors.unit(items, always=True)
-        else:
-            users, items = users.clone(), items.clone()
-        return ShardedScorer(users, items, self.vectors.exchange, self.owners, self.pairs.rows, cold=True)
+        return ShardedScorer(
+            users, items, self.vectors.exchange, self.owners, self.pairs.rows, cold=True, known=self._known
+        )

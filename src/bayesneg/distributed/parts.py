@@ -19,6 +19,7 @@ from bayesneg.kernels.reference.pools import SharedPool
 from bayesneg.kernels.torch.choices.base import DrawTensors
 from bayesneg.kernels.torch.score_lists import TrainingRows
 from bayesneg.models.torch.negatives import held_out_pairs, on_device
+from bayesneg.samplers.posterior.sampler import PosteriorSampler
 
 
 class Part(NamedTuple):
@@ -109,6 +110,8 @@ class PartDraws:
         """The pool that the examples of all processes share."""
         whole = self._of_all(batch)
         pool = sampler.pool(whole)
+        if isinstance(sampler, PosteriorSampler):
+            sampler.parts().prior.read_ahead(pool.items)
         log_q = None if pool.log_q is None else on_device(pool.log_q, torch.float32, self.device)
         return SharedPool(on_device(pool.items, torch.int64, self.device), log_q, pool.corrects)
 

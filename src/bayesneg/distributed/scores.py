@@ -8,11 +8,13 @@ import torch
 from torch import Tensor
 
 from bayesneg.distributed.counting import Counting, Hidden
+from bayesneg.distributed.group import ProcessGroup
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Negatives
 from bayesneg.kernels.numba.distributed import counts as compiled
-from bayesneg.kernels.torch.choices.base import CountsInParts
-from bayesneg.models.torch.batch_scores import EmbeddingScores, ScoredBatch
+from bayesneg.kernels.reference.mixing import HopMixing, Synthetic
+from bayesneg.kernels.torch.choices.base import CountsInParts, DrawTensors, LearnsInParts
+from bayesneg.models.torch.batch_scores import EmbeddingScores, MixesEmbeddings, ScoredBatch
 
 WHOLE_LISTS = (
     "this sampler reads whole lists of scores, or of embeddings, and each process has a part of the catalogue; train "
@@ -20,7 +22,7 @@ WHOLE_LISTS = (
 )
 
 
-class FetchedScores(CountsInParts):
+class FetchedScores(CountsInParts, LearnsInParts, MixesEmbeddings):
     """Scores x_ui = w_u · h_i with the numbers of the whole data, computed from few rows.
 
     Args:
@@ -28,6 +30,7 @@ class FetchedScores(CountsInParts):
         items: The embeddings (k', d) of the items that the batch needs, with gradients.
         which: The row (b,) of each example's user.
         ids: The numbers (k',) of the items, ascending.
+        group: The processes.
         first_user: The number of this process's first user.
         counting: Counts over the whole catalogue, and what it needs for this batch; None for rules that do not count.
         more: Further arguments of :class:`~bayesneg.models.torch.batch_scores.EmbeddingScores`.
@@ -40,6 +43,7 @@ class FetchedScores(CountsInParts):
         which: Tensor,
         ids: Tensor,
         *,
+        group: ProcessGroup,
         first_user: int,
         cosine: bool = False,
         ensemble_size: int = 1,
@@ -48,7 +52,7 @@ class FetchedScores(CountsInParts):
         self.within = EmbeddingScores(
             users, items, which, cosine=cosine, ensemble_size=ensemble_size, first_layer=first_layer
         )
-        self.ids, self.first_user = ids, first_user
+        self.ids, self.group, self.first_user = ids, group, first_user
         self.counting: tuple[Counting, Tensor, Sequence[int], Hidden] | None = None
         self.past: Tensor | None = None  # (t, k', d) embeddings of the same items at earlier epoch ends
         self._pool: tuple[Tensor, Tensor] | None = None  # as given, and its rows
@@ -108,6 +112,18 @@ class FetchedScores(CountsInParts):
 
     def item_vectors(self) -> Tensor:
         raise InputError(WHOLE_LISTS)
+
+    def table_of(self, items: Tensor) -> tuple[Tensor, Tensor]:
+        return self.within.items, self.rows_of(items)
+
+    def mean_of_all(self, mean: Tensor, n: Tensor) -> Tensor:
+        total = self.group.sum(torch.cat([(mean * n).flatten(), n.to(mean.dtype)[None]]), "gates")
+        return (total[:-1] / total[-1].clamp(min=1)).view_as(mean)
+
+    def mixed(self, rule: HopMixing, draws: DrawTensors, positives: Tensor) -> Synthetic:
+        within = draws._replace(candidates=self.rows_of(draws.candidates.clamp(min=0)))
+        places, vectors = self.within.mixed(rule, within, self.rows_of(positives))
+        return Synthetic(torch.where(places >= 0, self.ids[places.clamp(min=0)], -1), vectors)
 
     def chunk(self, first: int, last: int) -> Tensor:
         raise InputError(WHOLE_LISTS)

@@ -64,13 +64,15 @@ class DistributedSteps:
             totals = None if loss is not None or block.draws is None else with_negative(self.group, block)
             for number, (route, chosen) in enumerate(choosing.routes()):
                 leaves, users = self._leaves(part, number, route)
-                scores = self._scores(route, leaves, users[1]) if len(leaves.users) else None
-                choosing.support(number, route, scores)
+                scores, there = self._scores(route, leaves, users[1]), len(leaves.users) > 0
+                choosing.support(number, route, scores if there else None)
                 share: Tensor | float = 0.0
-                if scores is not None:
+                if there:
                     batch = part.of(number)
                     negatives = self._negatives(block, batch, scores) if chosen is None else chosen
                     share = self._learn(batch, scores, negatives, loss, measured=done % self.every == 0)
+                else:
+                    self.negatives.join(block.rule, part.batch.epoch, scores)
                 if totals is not None:
                     own, whole = totals[number].tolist()
                     share = own / max(whole, 1)
@@ -103,6 +105,7 @@ class DistributedSteps:
     def _scores(self, route: Route, leaves: Leaves, which: Tensor) -> FetchedScores:
         return FetchedScores(
             leaves.users, leaves.items, which, route.ids,
+            group=self.group,
             first_user=self.pairs.first,
             cosine=self.settings.similarity == "cosine",
             ensemble_size=self.settings.ensemble_size,

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Model, NegativeSampler, RuleSampler
 from bayesneg.models.torch.lightgcn import LightGCN
-from bayesneg.samplers.bns import BNS
-from bayesneg.samplers.dens import DENS
 from bayesneg.samplers.posterior.sampler import PosteriorSampler
+from bayesneg.samplers.priors.self_estimated import SelfEstimated
 from bayesneg.samplers.schedules import WarmStart
-
-WORKING = "RNS, PNS, DNS, AOBPR, SRNS, AHNS, SIR, BNS, Posterior, InBatch and WarmStart of these"
-WHY = {
-    DENS: "learns gates from the embeddings of all candidates of a batch",
-}
 
 
 def check_supported(model: Model, sampler: NegativeSampler | None) -> LightGCN:
@@ -23,27 +19,27 @@ def check_supported(model: Model, sampler: NegativeSampler | None) -> LightGCN:
             f"{type(model).__name__} trains in one process; several train TorchMF (--model torch-mf) and LightGCN"
         )
     assert sampler is not None
-    parts = [sampler.first, sampler.then] if isinstance(sampler, WarmStart) else [sampler]
-    for part in parts:
+    for part in parts_of(sampler):
         name = type(part).__name__
         if not isinstance(part, RuleSampler):
             raise InputError(
-                f"{name} is a custom sampler, which samples for whole batches in one process; in several these work: "
-                f"{WORKING}"
+                f"{name} is a custom sampler, which samples for whole batches in one process; train in one process, or "
+                "give a built-in sampler"
             )
-        if part.makes_vectors:
-            raise InputError(f"{name} mixes embeddings of all candidates; in several processes these work: {WORKING}")
-        for kind, why in WHY.items():
-            if isinstance(part, kind):
-                raise InputError(f"{name} {why}, which no process has; in several processes these work: {WORKING}")
-        if isinstance(part, PosteriorSampler) and part.parts().prior.uses_scores:
+        if part.makes_vectors and model.layers:
             raise InputError(
-                f"the prior {type(part.parts().prior).__name__} reads the embeddings of all users, which no process "
-                "has; give another prior, such as bn.priors.Learned()"
+                f"{name} mixes the embeddings of every layer, and several processes exchange the mean of them; "
+                "train TorchMF (--model torch-mf), which has one layer, or give another sampler"
             )
-        if isinstance(part, BNS) and part.shared and part.cdf == "refreshed":
+        prior = part.parts().prior if isinstance(part, PosteriorSampler) else None
+        if prior is not None and prior.uses_scores and not isinstance(prior, SelfEstimated):
             raise InputError(
-                "BNS with shared=True and cdf='refreshed' reads summaries for a whole pool; in several processes give "
-                "cdf='pool' or 'exact'"
+                f"{type(prior).__name__} is a custom prior that depends on scores, of which each process has a part; "
+                "give bn.priors.SelfEstimated(), or a prior without scores such as bn.priors.Learned()"
             )
     return model
+
+
+def parts_of(sampler: NegativeSampler) -> list[Any]:
+    """The samplers of a warm start, else the sampler itself."""
+    return [sampler.first, sampler.then] if isinstance(sampler, WarmStart) else [sampler]

@@ -32,7 +32,7 @@ def write_weights(path: Path, scorer: ShardedScorer, train: Interactions) -> Non
         "users": ("F32", (scorer.n_users, tables["users"].shape[1])),
         "items": ("F32", (scorer.n_items, tables["items"].shape[1])),
     }
-    cold = cold_in(train)
+    cold = cold_in(train, scorer.known)
     small = {} if cold is None else dict(zip(COLD, cold, strict=True))
     shapes |= {name: (KINDS[str(array.dtype)], array.shape) for name, array in small.items()}
     header, starts = _header(shapes)

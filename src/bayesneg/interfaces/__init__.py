@@ -17,7 +17,6 @@ A custom sampler subclasses :class:`NegativeSampler`::
 
 from __future__ import annotations
 
-from bayesneg.interfaces.divided import DividedScorer, OwnPart, own_embeddings, own_part
 from bayesneg.interfaces.inner_products import InnerProducts
 from bayesneg.interfaces.layers import LayeredModule, LayeredScorer, n_layers_of
 from bayesneg.interfaces.learning import (
@@ -36,6 +35,7 @@ from bayesneg.interfaces.learning import (
 )
 from bayesneg.interfaces.loss import BPR_LOSS, Loss
 from bayesneg.interfaces.negatives import Negatives, weighted_pairs
+from bayesneg.interfaces.parts import EmbeddingsInParts, OwnPart, ScorerInParts, StartsInParts, own_embeddings, own_part
 from bayesneg.interfaces.rule_sampler import RuleSampler
 from bayesneg.interfaces.sampler_parts import CandidateDraw, FollowsTraining, Prior
 from bayesneg.interfaces.sampling import (
@@ -55,8 +55,8 @@ __all__ = [
     "NO_NEGATIVE",
     "Batch",
     "CandidateDraw",
-    "DividedScorer",
     "Embeddings",
+    "EmbeddingsInParts",
     "FollowsTraining",
     "InnerProducts",
     "KeepsUsers",
@@ -78,8 +78,10 @@ __all__ = [
     "RuleSampler",
     "Sampled",
     "Scorer",
+    "ScorerInParts",
     "Share",
     "StartsFromEmbeddings",
+    "StartsInParts",
     "Sums",
     "TrackedRun",
     "Tracker",

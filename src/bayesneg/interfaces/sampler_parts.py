@@ -122,6 +122,17 @@ class Prior(FollowsTraining, ABC):
         """
         return Computed(self.probability)
 
+    def read_ahead(self, items: np.ndarray) -> None:
+        """Prepare for a pool of items; the default has nothing to prepare.
+
+        Where several processes train, all of them call it, and those with an example of the mini-batch then ask for
+        probabilities by :meth:`form`.
+
+        Args:
+            items: The items (N,) of the pool.
+        """
+        return
+
     @property
     def uses_test_labels(self) -> bool:
         """True for a prior that reads the test labels on purpose."""

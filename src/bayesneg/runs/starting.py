@@ -12,7 +12,7 @@ import numpy as np
 from bayesneg.data.identifiers import find
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.interfaces import Embeddings, KeepsUsers, Learner, Model, Scorer, StartsFromEmbeddings
+from bayesneg.interfaces import Embeddings, KeepsUsers, Learner, Model, Scorer, StartsFromEmbeddings, StartsInParts
 from bayesneg.models.baseline import Baseline
 from bayesneg.models.mf import MF
 from bayesneg.models.scorers import EmbeddingScorer
@@ -113,14 +113,21 @@ class Start:
         earlier = trained_embeddings_of(self.run)
         started = Embeddings(fresh.users.copy(), fresh.items.copy())
         for now, before, (here, there) in zip(started, earlier, (self._users, self._items), strict=True):
-            if now.shape[1] != before.shape[1]:
-                raise InputError(
-                    f"start has vectors of {before.shape[1]} numbers, and the model has {now.shape[1]}; give both the "
-                    "same dim"
-                )
+            _check_width(before, now.shape[1])
             now[here] = before[there]
         learned = self._learned()
         learner.start_from(started, learned)
+        self._keep_idle(learner, learned)
+
+    def begin_part(self, learner: StartsInParts) -> None:
+        """Give a learner that is divided among processes, each of which reads the whole run, its earlier embeddings."""
+        earlier, learned = trained_embeddings_of(self.run), self._learned()
+        _check_width(earlier.users, learner.own_part().dim)
+        learner.start_part_from(earlier, (self._users, self._items), learned)
+        self._keep_idle(learner, learned)
+
+    def _keep_idle(self, learner: Learner | StartsInParts, learned: tuple[np.ndarray, np.ndarray]) -> None:
+        """Users of the earlier run without a training interaction now are ranked as it ranked them."""
         idle = np.flatnonzero(learned[0] & (self.train.counts == 0))
         if len(idle) and isinstance(learner, KeepsUsers):
             here, there = self._users
@@ -171,6 +178,13 @@ def trained_embeddings_of(run: Run) -> Embeddings:
                 f"{run.folder} lacks {files.CHECKPOINT}, which has the embeddings that training moves; train it again"
             )
     return run.scorer.embeddings()
+
+
+def _check_width(earlier: np.ndarray, width: int) -> None:
+    if earlier.shape[1] != width:
+        raise InputError(
+            f"start has vectors of {earlier.shape[1]} numbers, and the model has {width}; give both the same dim"
+        )
 
 
 def _matched(ids: np.ndarray, earlier: Mapping[Any, int]) -> tuple[np.ndarray, np.ndarray]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from bayesneg.checks import known_settings, number, one_of
 from bayesneg.data.interactions import Interactions
-from bayesneg.interfaces import Batch, DividedScorer, Preset, RuleSampler, Scorer, own_part
+from bayesneg.interfaces import Batch, Preset, RuleSampler, Scorer, ScorerInParts, own_part
 from bayesneg.kernels.reference.choices.aobpr import FACTOR_TRIES, AtFactorRank, AtScoreRank
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.plans import CandidatePlan
@@ -36,7 +36,7 @@ class FactorLists:
     def fit_to(self, scorer: Scorer) -> None:
         if len(self.spreads):
             return
-        if isinstance(scorer, DividedScorer):  # all processes sort together, before the first choice
+        if isinstance(scorer, ScorerInParts):  # all processes sort together, before the first choice
             part = own_part(scorer)
             self.orders = np.zeros((part.factors[1] - part.factors[0], scorer.n_items), dtype=np.int32)
             self.spreads = np.zeros(part.dim)

@@ -14,7 +14,7 @@ import numpy as np
 from bayesneg.checks import known_settings, number, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.interfaces import Batch, Preset, RuleSampler, Scorer
+from bayesneg.interfaces import Batch, Preset, RuleSampler, Scorer, own_part
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.disentangled import FactorAware
 from bayesneg.kernels.reference.plans import CandidatePlan
@@ -34,7 +34,7 @@ class Gates:
     def fit_to(self, scorer: Scorer) -> None:
         if self.matrices.size:
             return
-        d = scorer.embeddings().items.shape[1]
+        d = own_part(scorer).dim
         drawn = np.random.default_rng(int(self.seed[0])).normal(0.0, d**-0.5, (4, d, d))
         self.matrices, self.moments = drawn.astype(np.float32), np.zeros((2, 4, d, d), dtype=np.float32)
 

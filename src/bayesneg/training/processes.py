@@ -19,6 +19,7 @@ from bayesneg.distributed.catalogue import ShardedScorer
 from bayesneg.distributed.checkpoints import epochs_in, load, newest, remove_all, save
 from bayesneg.distributed.group import ProcessGroup, check_same
 from bayesneg.distributed.learner import DistributedLearner
+from bayesneg.distributed.sharding.past_embeddings import reread
 from bayesneg.distributed.supported import check_supported
 from bayesneg.distributed.weights import write_weights
 from bayesneg.errors import BayesnegError, InputError
@@ -52,18 +53,19 @@ def begun(
         loss: The loss.
         train: The training pairs, without the ground truth.
         rng: The stream of initial embeddings.
-        earlier: A run to start from, which only one process can.
+        earlier: A run to start from, which every process reads.
         **others: Further arguments of the fit that must be equal.
     """
     found = check_supported(model, sampler)
-    if earlier is not None:
-        raise InputError("start reads the embeddings of all users, which no process has; start in one process")
     group = ProcessGroup(pick_device(found.device))
     facts: dict[str, Any] = {"the data with its split": split.fingerprint, **others, **versions()}
+    facts["start"] = None if earlier is None else json.dumps(jsonable(earlier.facts))
     for name, part in (("model", model), ("sampler", sampler), ("loss", loss)):
         facts |= {f"{name} {key}": json.dumps(jsonable(value)) for key, value in describe(part).items()}
     check_same(group, facts)
     learner = DistributedLearner(found, train, rng, group)
+    if earlier is not None:
+        earlier.begin_part(learner)
     return group, learner
 
 
@@ -101,6 +103,7 @@ class DistributedRecorder:
         checkpoint = newest(folder) if self._resumed else None
         if checkpoint is not None:
             training.load_state_dict(load(checkpoint, self._ranges()))
+            reread(training.sampler, training.learner)
         if self._resumed and group.rank == 0:
             files.write_lines(folder / files.EPOCHS, training.lines)
         group.wait()
@@ -138,7 +141,7 @@ class DistributedRecorder:
     def _ranges(self) -> Mapping[str, tuple[int, int]]:
         learner = self._training.learner
         assert isinstance(learner, DistributedLearner)
-        part = learner.divided_part()
+        part = learner.own_part()
         own = {f"{state}.{kind}": part.range_of(kind) for state in ("model", "best") for kind in ("users", "items")}
         divided = self._training.sampler.divided_state
         return own | {f"sampler.{name}": part.range_of(kind) for name, kind in divided.items()}

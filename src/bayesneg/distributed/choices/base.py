@@ -187,12 +187,13 @@ class UserScores(FetchedScores):
 
     Args:
         w: Their embeddings (b, d), as scores are made of them.
+        group: The processes.
         first_user: The number of this process's first user.
     """
 
-    def __init__(self, w: Tensor, *, first_user: int) -> None:
+    def __init__(self, w: Tensor, *, group: ProcessGroup, first_user: int) -> None:
         which = torch.arange(len(w), device=w.device)
-        super().__init__(w, w[:0], which, which[:0], first_user=first_user)
+        super().__init__(w, w[:0], which, which[:0], group=group, first_user=first_user)
 
 
 def with_negative(group: ProcessGroup, block: Block) -> Tensor:

@@ -105,7 +105,7 @@ class ByFactorRank(UserScores, FactorRanksInParts):
     def __init__(
         self, lists: FactorRanks, w: Tensor, shard: Tensor, share: Share, n_choices: int, *, first_user: int
     ) -> None:
-        super().__init__(w, first_user=first_user)
+        super().__init__(w, group=lists.group, first_user=first_user)
         self.lists, self.shard, self.share, self.n_choices = lists, shard, share, n_choices
 
     def at_factor_ranks(self, choice: TorchChoice, draws: DrawTensors, users: Tensor, rows: TrainingRows) -> Tensor:

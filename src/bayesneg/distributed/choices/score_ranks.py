@@ -123,7 +123,7 @@ class ByScoreRank(UserScores, ScoreRanksInParts):
     def __init__(
         self, lists: ScoreRanks, w: Tensor, shard: Tensor, counts: Sequence[int], hidden: Hidden, *, first_user: int
     ) -> None:
-        super().__init__(w, first_user=first_user)
+        super().__init__(w, group=lists.group, first_user=first_user)
         self.lists, self.more = lists, (shard, counts, hidden)
 
     def at_score_ranks(self, ranks: Tensor) -> Tensor:

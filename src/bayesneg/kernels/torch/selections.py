@@ -23,7 +23,7 @@ from bayesneg.kernels.reference.selections import (
     TakeSeveralResampled,
     weight_of,
 )
-from bayesneg.kernels.torch.choices.base import BatchScores, TensorBatch, TorchChoice, torch_choice
+from bayesneg.kernels.torch.choices.base import BatchScores, LearnsInParts, TensorBatch, TorchChoice, torch_choice
 from bayesneg.kernels.torch.choices.posterior import TorchMostUnbiased
 from bayesneg.kernels.torch.choices.resampled import resampled
 from bayesneg.kernels.torch.disentangled import adam_step, contrast_gradient, merit
@@ -43,6 +43,7 @@ class TorchSelection(ABC):
 
     needs_firsts = False  # whether the selection depends on which example is its user's first in the batch
     is_recordable = False  # whether a CUDA graph can replay it within an epoch: it changes nothing that it reads
+    learns = False  # whether it learns from every batch, in several processes from the examples of all of them
 
     def __init__(self, rule: Any, device: torch.device) -> None:
         self.rule, self.device = rule, device
@@ -62,6 +63,10 @@ class TorchSelection(ABC):
     def highest_rank(self, draws: Draws | None, n_items: int) -> int:
         """An upper bound on the ranks that are drawn, for rules that draw ranks; ``draws`` is None on a device."""
         return 0
+
+    def join(self, scores: LearnsInParts) -> None:
+        """Learn from a batch of which other processes have all examples."""
+        return
 
 
 class TorchOne(TorchSelection):
@@ -169,6 +174,14 @@ class TorchPosteriorWeights(TorchJudged):
 
 
 class TorchFactorAware(TorchSelection):
+    """The rule of DENS.
+
+    Several processes have equal gates: each takes the step of the whole batch. There everything is computed in float64,
+    so that rounding, which depends on how many examples a process has, does not decide.
+    """
+
+    learns = True
+
     def __init__(self, rule: FactorAware, device: torch.device) -> None:
         super().__init__(rule, device)
         self.gates, self.moments, self.steps = (torch.tensor(part, device=device) for part in self._arrays(rule))
@@ -187,20 +200,29 @@ class TorchFactorAware(TorchSelection):
 
     def select(self, batch: TensorBatch, rows: TrainingRows, scores: BatchScores) -> SeveralTensors:
         """The gates choose as they were before the batch; then one step is taken on the negatives that they chose."""
-        drawn, kind, table = batch.draws, self.gates.dtype, scores.item_vectors()
-        check_width(self.gates, table)
-        users, positives = scores.user_vectors().to(kind), table.index_select(0, batch.positives).to(kind)
-        candidates = drawn.candidates.clamp(min=0)
-        merits = merit(self.gates, users, positives, table, candidates, self.rule.balance)
+        drawn, gates = batch.draws, self.gates.double() if isinstance(scores, LearnsInParts) else self.gates
+        items, kind = drawn.candidates.clamp(min=0), gates.dtype
+        table, places = scores.table_of(torch.cat([batch.positives[:, None], items], dim=1))
+        check_width(gates, table)
+        users, positives = scores.user_vectors().to(kind), table.index_select(0, places[:, 0]).to(kind)
+        candidates = places[:, 1:]
+        merits = merit(gates, users, positives, table, candidates, self.rule.balance)
         beyond = numbers(candidates.shape[1], table.device) >= drawn.sizes[:, None]
         merits = merits.masked_fill(beyond, -INFINITY)
         order = merits.argsort(dim=1, descending=True, stable=True)[:, : self.rule.negatives]
         there = numbers(order.shape[1], table.device) < drawn.sizes[:, None]
-        items = candidates.gather(1, order)
-        chosen = table.index_select(0, items.flatten()).view(*items.shape, -1).to(kind)
-        gradient = contrast_gradient(self.gates, users, positives, chosen, there)
+        chosen = table.index_select(0, candidates.gather(1, order).flatten()).view(*order.shape, -1).to(kind)
+        self._step(contrast_gradient(gates, users, positives, chosen, there), there.sum(), scores)
+        return SeveralTensors(torch.where(there, items.gather(1, order), -1), there.float())
+
+    def join(self, scores: LearnsInParts) -> None:
+        self._step(torch.zeros_like(self.gates, dtype=torch.float64), torch.zeros_like(self.steps[0]), scores)
+
+    def _step(self, gradient: Tensor, n: Tensor, scores: BatchScores | LearnsInParts) -> None:
+        """A step of Adam, with the mean gradient over n negatives of this process."""
+        if isinstance(scores, LearnsInParts):
+            gradient = scores.mean_of_all(gradient, n).to(self.gates.dtype)
         adam_step(self.gates, self.moments, self.steps, gradient, self.rule.learning_rate)
-        return SeveralTensors(torch.where(there, items, -1), there.float())
 
 
 def taken(batch: TensorBatch, weights: Tensor) -> SeveralTensors:
@@ -223,3 +245,8 @@ EXECUTIONS: dict[type, type[TorchSelection]] = {
 def torch_selection(rule: Any, device: torch.device) -> TorchSelection:
     """The execution of a rule in torch; one that chooses a single negative becomes a selection of one."""
     return EXECUTIONS.get(type(rule), TorchOne)(rule, device)
+
+
+def learns(rule: Any) -> bool:
+    """Whether the execution of a rule learns from every batch."""
+    return EXECUTIONS.get(type(rule), TorchOne).learns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,9 +12,11 @@ from torch import Tensor, nn
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Negatives
 from bayesneg.kernels.reference.losses import LossValues
-from bayesneg.kernels.reference.mixing import Layers
+from bayesneg.kernels.reference.mixing import HopMixing, Layers, Synthetic
+from bayesneg.kernels.torch.choices.base import DrawTensors
 from bayesneg.kernels.torch.formulas import unit
 from bayesneg.kernels.torch.gradients import bpr_gradients, fused_for, penalty_gradients
+from bayesneg.kernels.torch.mixing import mixed
 from bayesneg.kernels.torch.pair_scores import scores_of
 
 NUMBERS = 1 << 26  # of gathered embeddings held at once
@@ -70,7 +73,15 @@ def pooled(layers: Layers) -> tuple[Tensor, Tensor]:
     return users, items
 
 
-class EmbeddingScores:
+class MixesEmbeddings(ABC):
+    """Scores of a model with embeddings, of which synthetic negatives are made."""
+
+    @abstractmethod
+    def mixed(self, rule: HopMixing, draws: DrawTensors, positives: Tensor) -> Synthetic:
+        """The synthetic negatives of the batch, with gradients; as :func:`~bayesneg.kernels.torch.mixing.mixed`."""
+
+
+class EmbeddingScores(MixesEmbeddings):
     """Scores x_ui = w_u · h_i of a model that gives embeddings.
 
     Args:
@@ -153,6 +164,12 @@ class EmbeddingScores:
 
     def item_vectors(self) -> Tensor:
         return self.items
+
+    def table_of(self, items: Tensor) -> tuple[Tensor, Tensor]:
+        return self.items, items
+
+    def mixed(self, rule: HopMixing, draws: DrawTensors, positives: Tensor) -> Synthetic:
+        return mixed(rule, draws, self.batch_users, positives, self.layers)
 
     def backward(self, positives: Tensor, negatives: Tensor, strength: float) -> Tensor:
         """Accumulate the gradients of the loss in the parameters.
@@ -268,6 +285,9 @@ class DirectScores:
         )
 
     item_vectors = user_vectors
+
+    def table_of(self, items: Tensor) -> tuple[Tensor, Tensor]:
+        return self.item_vectors(), items
 
     def backward(self, positives: Tensor, negatives: Tensor, strength: float) -> Tensor:
         """As :meth:`EmbeddingScores.backward`; a penalty on embeddings is an error."""

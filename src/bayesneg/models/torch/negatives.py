@@ -21,13 +21,12 @@ from bayesneg.kernels.reference.mixing import Mixing
 from bayesneg.kernels.reference.plans import PoolPlan
 from bayesneg.kernels.reference.pools import SharedPool
 from bayesneg.kernels.reference.selections import Selection
-from bayesneg.kernels.torch.choices.base import BatchScores, DrawTensors, TensorBatch
+from bayesneg.kernels.torch.choices.base import BatchScores, DrawTensors, LearnsInParts, TensorBatch
 from bayesneg.kernels.torch.draws import first_of_its_user
-from bayesneg.kernels.torch.mixing import mixed
 from bayesneg.kernels.torch.pools import TorchPoolWeights
 from bayesneg.kernels.torch.score_lists import TrainingRows
-from bayesneg.kernels.torch.selections import TorchSelection, torch_selection
-from bayesneg.models.torch.batch_scores import NO_VECTORS, EmbeddingScores
+from bayesneg.kernels.torch.selections import TorchSelection, learns, torch_selection
+from bayesneg.models.torch.batch_scores import NO_VECTORS, EmbeddingScores, MixesEmbeddings
 from bayesneg.models.torch.steps import ChoiceOnHost
 from bayesneg.models.validate import validate_weighted
 
@@ -158,6 +157,17 @@ class BatchNegatives:
             self._loaded = epoch
         return self._selection
 
+    def join(self, rule: Any, epoch: int, scores: LearnsInParts) -> None:
+        """Learn what other processes learn from a mini-batch in which this one has no example.
+
+        Args:
+            rule: The rule of the mini-batch.
+            epoch: The current epoch.
+            scores: The scores of no example.
+        """
+        if learns(rule):
+            self.begin(rule, epoch).join(scores)
+
     def store(self) -> None:
         """Write the state of a rule on the device back to the sampler, as at the end of an epoch."""
         if self._selection is not None:
@@ -231,11 +241,11 @@ class BatchNegatives:
 
     def _mixed(self, rule: Any, draws: Draws | DrawTensors, positives: Tensor, scores: BatchScorer) -> Negatives:
         """Synthetic negatives, through which gradients flow."""
-        if not isinstance(scores, EmbeddingScores):
+        if not isinstance(scores, MixesEmbeddings):
             raise InputError(NO_VECTORS)
         drawn = draws if isinstance(draws, DrawTensors) else self._copied(draws)
         with torch.enable_grad():
-            items, vectors = mixed(rule, drawn, scores.batch_users, positives, scores.layers)
+            items, vectors = scores.mixed(rule, drawn, positives)
         return Negatives(items, (items >= 0).float(), None, vectors)
 
     def _log_q_of(self, sampler: RuleSampler, batch: Batch, items: Tensor, *, starts: bool) -> Tensor | None:

@@ -11,21 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bayesneg.checks import number, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.interfaces import Embeddings, Prior, Scorer
+from bayesneg.interfaces import Embeddings, EmbeddingsInParts, Prior, Scorer, ScorerInParts
 from bayesneg.kernels.reference.choices.base import Draws
+from bayesneg.kernels.reference.pools import Computed
 from bayesneg.samplers.candidates import evenly_spread
 from bayesneg.samplers.posterior.held_out import HeldOutPairs
 from bayesneg.samplers.priors.basic import unfitted
 from bayesneg.seeding import stream
 
 MAX_PAIRS = 1 << 18  # unobserved pairs that are sampled
+AT_ONCE = 1 << 16  # pairs scored at once
 # shares of the held-out pairs below each edge: eighths, then halving, since the highest scores decide
 SCORE_EDGES = np.concatenate((np.arange(1, 8) / 8, 1.0 - 0.5 ** np.arange(4, 9)))
 POPULARITY_EDGES = np.arange(1, 6) / 6
@@ -34,32 +36,67 @@ STRENGTH = 20.0  # pseudo-count of a cell, at the rate of its score bin
 MAX_PROBABILITY = 0.95
 
 
+class WholeEmbeddings:
+    """As declared by :class:`~bayesneg.interfaces.EmbeddingsInParts`, of one process that has all of them."""
+
+    def __init__(self, embeddings: Embeddings) -> None:
+        self.users, self.items = (np.asarray(part, dtype=np.float32).copy() for part in embeddings)
+        self.first_user = 0
+
+    def scores(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        if np.ndim(users) == 2 and np.shape(users)[1] == 1 and np.shape(items)[0] == 1:  # a batch and a pool
+            found: np.ndarray = self.users[users[:, 0]] @ self.items[items[0]].T
+            return found
+        return np.einsum("...d,...d->...", self.users[users], self.items[items])
+
+    def read_ahead(self, items: np.ndarray) -> None:
+        return
+
+    def pool_scores(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        return self.scores(users, items)
+
+    def total(self, part: Any) -> np.ndarray:
+        return np.asarray(part)
+
+
 class StandardizedScores:
-    """Scores standardized per user, (x − mean)/deviation over all items, by the embeddings of the last epoch end."""
+    """Scores standardized per user, (x − mean)/deviation over all items, by the embeddings of the last epoch end.
+
+    In one of several processes ``means`` and ``deviations`` are those of its users, whose pairs :meth:`of` scores.
+    """
 
     def __init__(self) -> None:
-        nothing = np.empty((0, 0), dtype=np.float32)
-        self.embeddings = Embeddings(nothing, nothing)
-        self.means = self.deviations = np.empty(0)  # (n_users,)
+        self.embeddings: EmbeddingsInParts | None = None
+        self.means = self.deviations = np.empty(0)  # (n,)
 
-    def update(self, embeddings: Embeddings) -> None:
-        """Take a copy of the embeddings; the moments of every user's scores follow without computing a score."""
-        users, items = (np.asarray(part, dtype=np.float32).copy() for part in embeddings)
-        middle = items.mean(axis=0, dtype=np.float64)
+    def update(self, embeddings: EmbeddingsInParts) -> None:
+        """Take over the embeddings; the moments of every user's scores follow without computing a score."""
+        users, items, total = embeddings.users, embeddings.items, embeddings.total
+        n = total(len(items))
+        middle = total(items.sum(axis=0, dtype=np.float64)) / n
         centred = (items - middle).astype(np.float64)
-        covariance = centred.T @ centred / len(items)
-        self.embeddings, self.means = Embeddings(users, items), users @ middle
+        covariance = total(centred.T @ centred) / n
+        self.embeddings, self.means = embeddings, users @ middle
         self.deviations = np.sqrt(np.maximum(np.einsum("ud,de,ue->u", users, covariance, users), 1e-30))
 
-    def of(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """The standardized scores of pairs; 0 before the first update."""
-        if len(self.means) == 0:
+    def of(self, users: np.ndarray, items: np.ndarray, *, pool: bool = False) -> np.ndarray:
+        """The standardized scores of pairs; of a pool (1, N) that was read ahead; 0 before the first update."""
+        if self.embeddings is None:
             return np.zeros(np.broadcast_shapes(np.shape(users), np.shape(items)))
-        if np.ndim(users) == 2 and np.shape(users)[1] == 1 and np.shape(items)[0] == 1:  # a batch and a pool
-            x = self.embeddings.users[users[:, 0]] @ self.embeddings.items[items[0]].T
-        else:
-            x = np.einsum("...d,...d->...", self.embeddings.users[users], self.embeddings.items[items])
-        return (x - self.means[users]) / self.deviations[users]
+        x = (self.embeddings.pool_scores if pool else self.embeddings.scores)(users, items)
+        within = np.asarray(users) - self.embeddings.first_user
+        return (x - self.means[within]) / self.deviations[within]
+
+    def of_all(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """The standardized scores of pairs (n,) of any users, which all processes give alike."""
+        if self.embeddings is None:
+            return self.of(users, items)
+        found, first = np.zeros(len(users)), self.embeddings.first_user
+        own = (users >= first) & (users < first + len(self.means))
+        for begin in range(0, len(users), AT_ONCE):  # as many rounds in each process
+            some = begin + np.flatnonzero(own[begin : begin + AT_ONCE])
+            found[some] = self.of(users[some], items[some])
+        return self.embeddings.total(found)
 
 
 @dataclass
@@ -73,9 +110,9 @@ class BinnedRates:
     popularity_edges: np.ndarray  # (5,)
     table: np.ndarray  # (13, 6) probability of a false negative
 
-    def bins(self, users: np.ndarray, items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The score bins and popularity bins of pairs."""
-        score = np.searchsorted(self.score_edges, self.scores.of(users, items), side="right")
+    def bins(self, scores: np.ndarray, items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The score bins and popularity bins of pairs, from their standardized scores and items."""
+        score = np.searchsorted(self.score_edges, scores, side="right")
         popularity = np.searchsorted(self.popularity_edges, self.held_out.train.popularity[items], side="right")
         return score, popularity
 
@@ -86,10 +123,12 @@ class BinnedRates:
             self.table = np.full((SCORE_BINS, POPULARITY_BINS), self.mean)
             return
         users, items = train.users[positions], train.indices[positions]
-        self.score_edges = np.quantile(self.scores.of(users, items), SCORE_EDGES)
+        scores = self.scores.of_all(users, items)
+        self.score_edges = np.quantile(scores, SCORE_EDGES)
         self.popularity_edges = np.quantile(train.popularity[items], POPULARITY_EDGES)
-        found = _histogram(self.bins(users, items))
-        unobserved = _histogram(self.bins(*evenly_spread(train, MAX_PAIRS)))
+        found = _histogram(self.bins(scores, items))
+        users, items = evenly_spread(train, MAX_PAIRS)
+        unobserved = _histogram(self.bins(self.scores.of_all(users, items), items))
         expected = unobserved * (len(positions) / max(unobserved.sum(), 1.0))  # if held-out pairs were like any other
         of_score = (found.sum(axis=1, keepdims=True) + 1.0) / (expected.sum(axis=1, keepdims=True) + 1.0)
         ratio = (found + STRENGTH) / (expected + STRENGTH / of_score)
@@ -139,7 +178,20 @@ class SelfEstimated(Prior):
 
     def probability(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         rates = self._fitted()
-        return rates.table[rates.bins(users, items)]
+        return rates.table[rates.bins(rates.scores.of(users, items), items)]
+
+    def form(self) -> Computed:
+        return Computed(self._of_pool)
+
+    def _of_pool(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """The probabilities of users (B, 1) and a pool (1, N), in one process of any pairs."""
+        rates = self._fitted()
+        return rates.table[rates.bins(rates.scores.of(users, items, pool=True), items)]
+
+    def read_ahead(self, items: np.ndarray) -> None:
+        embeddings = self._fitted().scores.embeddings
+        if embeddings is not None:
+            embeddings.read_ahead(items)
 
     @property
     def follows_training(self) -> bool:
@@ -155,7 +207,11 @@ class SelfEstimated(Prior):
     def end_epoch(self, scorer: Scorer) -> None:
         rates = self._fitted()
         try:
-            embeddings = scorer.embeddings()
+            embeddings: EmbeddingsInParts
+            if isinstance(scorer, ScorerInParts):
+                embeddings = scorer.embeddings_in_parts()
+            else:
+                embeddings = WholeEmbeddings(scorer.embeddings())
         except InputError as error:
             raise InputError(
                 "SelfEstimated needs the embeddings of users and items, and this model gives scores only; use "
@@ -166,13 +222,16 @@ class SelfEstimated(Prior):
 
     def state_dict(self) -> dict[str, np.ndarray]:
         rates = self._fitted()
-        return {"held": rates.held_out.mask, **rates.scores.embeddings._asdict()}
+        state, embeddings = {"held": rates.held_out.mask}, rates.scores.embeddings
+        if isinstance(embeddings, WholeEmbeddings):  # several processes read those of the model again
+            state |= {"users": embeddings.users, "items": embeddings.items}
+        return state
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         rates = self._fitted()
         rates.held_out.mask[:] = state["held"]
-        if state["users"].size:
-            rates.scores.update(Embeddings(state["users"], state["items"]))
+        if "users" in state:
+            rates.scores.update(WholeEmbeddings(Embeddings(state["users"], state["items"])))
         rates.estimate()
 
     def _fitted(self) -> BinnedRates:

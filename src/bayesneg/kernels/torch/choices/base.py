@@ -45,6 +45,10 @@ class BatchScores(Protocol):
         """The embeddings of all items (n_items, d)."""
         ...
 
+    def table_of(self, items: Tensor) -> tuple[Tensor, Tensor]:
+        """A table (n, d) that has the embeddings of ``items``, and their rows in it, of the shape of ``items``."""
+        ...
+
 
 class CountsInParts(ABC):
     """Scores of a batch where each process has a part of the catalogue: F is counted by all of them together."""
@@ -68,6 +72,14 @@ class FactorRanksInParts(ABC):
     @abstractmethod
     def at_factor_ranks(self, choice: TorchChoice, draws: DrawTensors, users: Tensor, rows: TrainingRows) -> Tensor:
         """The item (B,) at a drawn rank of a drawn factor's list; ``choice`` has those of this process's factors."""
+
+
+class LearnsInParts(ABC):
+    """Scores of a batch of which each process has a part: what a rule learns it learns from all of them together."""
+
+    @abstractmethod
+    def mean_of_all(self, mean: Tensor, n: Tensor) -> Tensor:
+        """The mean over the examples of all processes, from the mean over ``n`` of this one; 0 without examples."""
 
 
 class DrawTensors(NamedTuple):
