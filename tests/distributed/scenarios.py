@@ -38,6 +38,7 @@ SAMPLERS = {
     "aobpr, factor": FACTORS,
     "srns": SRNS,
 }
+KEPT = ("aobpr", "aobpr, factor", "srns")  # what they keep, or look up, is in parts
 EPOCHS = {"warm start": 2, "srns": 3}
 POOLS = {
     "pool": bn.RNS(negatives=40, shared=True),
@@ -56,7 +57,7 @@ TRAINED = {
     "softmax at k": (mf(), bn.RNS(negatives=6), "softmax-at-k"),
     "in-batch": (mf(), POOLS["in-batch"], "softmax"),
     "aobpr": (mf(similarity="cosine"), bn.samplers.AOBPR(fraction=0.2), "softmax"),
-    "aobpr, factor": (mf(), FACTORS, "bpr"),
+    "aobpr, factor": (mf(), bn.samplers.AOBPR(scale=20, rank="factor"), "bpr"),
     "srns": (mf(), SRNS, "bpr"),
     "lightgcn": (
         bn.LightGCN(
