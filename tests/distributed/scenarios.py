@@ -43,6 +43,7 @@ SAMPLERS = {
     "mixgcf": bn.samplers.MixGCF(candidates=4, negatives=2),
     "self-estimated": bn.BNS(cdf="exact", **OWN_PRIOR),
 }
+KEPT = ("aobpr", "aobpr, factor", "srns")  # what they keep, or look up, is in parts
 POOLS = {
     "pool": bn.RNS(negatives=40, shared=True),
     "popular pool": bn.samplers.PNS(negatives=40, shared=True),
@@ -64,7 +65,7 @@ TRAINED = {
     "softmax at k": (mf(), bn.RNS(negatives=6), "softmax-at-k"),
     "in-batch": (mf(), POOLS["in-batch"], "softmax"),
     "aobpr": (mf(similarity="cosine"), bn.samplers.AOBPR(fraction=0.2), "softmax"),
-    "aobpr, factor": (mf(), FACTORS, "bpr"),
+    "aobpr, factor": (mf(), bn.samplers.AOBPR(scale=20, rank="factor"), "bpr"),
     "srns": (mf(), SRNS, "bpr"),
     "mixgcf": (mf(similarity="cosine"), SAMPLERS["mixgcf"], "softmax:temperature=0.2"),
     "self-estimated pool": (mf(batch_size=ONE_LEFT), POOLS["self-estimated pool"], "softmax"),

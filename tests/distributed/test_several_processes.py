@@ -196,6 +196,29 @@ def test_the_bytes_sent_are_those_of_unique_rows_of_others(found, split, size):
     assert total["ids"] == 4 * expected["rows"]
 
 
+@pytest.mark.parametrize("size", SIZES)
+def test_a_process_keeps_its_part_of_what_samplers_remember(found, split, size):
+    stored = [json.loads((found / str(size) / f"sent {rank}.json").read_text()) for rank in range(size)]
+    lists = 0
+    for part in stored:
+        kept, (users, items) = part["kept"], (last - first for first, last in part["ranges"].values())
+        assert (kept["srns items"], kept["srns users.0"], kept["srns past.0"]) == (
+            [users, 4],
+            [users, DIM],
+            [items, DIM],
+        )
+        lists += kept["aobpr, factor orders"][0]
+        assert kept["aobpr, factor orders"][0] <= -(-DIM // size)
+    assert lists == DIM
+    # in an epoch, and all processes together: 15 counts a round to each other process and back, 12 bytes a look-up
+    total, n = Counter(), len(split.train)
+    for part in stored:
+        total.update({"counts": part["aobpr"].get("counts of ranks", 0)})
+        total.update({"look-ups": part["aobpr, factor"].get("ranks", 0)})
+    assert total["counts"] == pytest.approx(120 * n * (size - 1) * (8 + np.ceil(np.log2(150) / 4)), rel=0.1)
+    assert total["look-ups"] == pytest.approx(8 * 12 * n * (size - 1) / size, rel=0.1)
+
+
 def test_what_processes_cannot_share_is_refused_by_all(found):
     stored = [json.loads((found / "4" / f"refused {rank}.json").read_text()) for rank in range(4)]
     assert all(one == stored[0] for one in stored)

@@ -14,6 +14,7 @@ import torch
 import torch.distributed as dist
 from scenarios import (
     EPOCHS,
+    KEPT,
     POOLS,
     RESUMED,
     SAMPLERS,
@@ -98,7 +99,7 @@ def resumed(split: bn.Split, folder: Path, rank: int, size: int) -> None:
 
 
 def sizes(split: bn.Split, folder: Path, rank: int) -> None:
-    """What a process holds and what it has sent, in an epoch of RNS."""
+    """What a process holds and what it has sent, in an epoch of RNS, and of samplers that keep something."""
     from bayesneg.interfaces import BPR_LOSS
     from bayesneg.seeding import stream
 
@@ -110,7 +111,15 @@ def sizes(split: bn.Split, folder: Path, rank: int) -> None:
     group.sent.clear()
     list(learner.train_epoch(bn.RNS(), epoch=1, order=order, rng=stream(0, "sampler", 1)))
     ranges = {"users": learner.vectors.user_range, "items": learner.vectors.item_range}
-    (folder / f"sent {rank}.json").write_text(json.dumps({"sent": dict(group.sent), "ranges": ranges}))
+    found = {"sent": dict(group.sent), "ranges": ranges, "kept": {}}
+    for name in KEPT:
+        sampler = SAMPLERS[name].prepare(split.train, rng=stream(0, "sampler"))
+        group.sent.clear()
+        list(learner.train_epoch(sampler, epoch=1, order=order, rng=stream(0, "sampler", 1)))
+        sampler.end_epoch(1, learner)
+        found[name] = dict(group.sent)
+        found["kept"] |= {f"{name} {key}": array.shape for key, array in sampler.state_dict().items()}
+    (folder / f"sent {rank}.json").write_text(json.dumps(found))
 
 
 def ties(folder: Path, rank: int, size: int) -> None:
