@@ -40,6 +40,7 @@ POOLS = {
     "posterior pool": bn.BNS(candidates=40, shared=True, weighting="posterior", cdf="pool"),
     "counted pool": bn.BNS(candidates=10, shared=True, weighting="risk", cdf="exact"),
 }
+KEYED = {"bns": SAMPLERS["bns"], "several": SAMPLERS["several"], "in-batch": POOLS["in-batch"]}
 TRAINED = {
     "bns": (mf(), bn.BNS(cdf="exact"), "bpr"),
     "refreshed": (mf(), bn.BNS(cdf="refreshed"), "bpr"),

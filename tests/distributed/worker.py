@@ -11,16 +11,17 @@ from pathlib import Path
 
 import numpy as np
 import torch.distributed as dist
-from scenarios import POOLS, SAMPLERS, STILL, TRAINED, Recorded, few_items, mf, refusals, world
+from scenarios import KEYED, POOLS, SAMPLERS, STILL, TRAINED, Recorded, few_items, mf, refusals, world
 
 import bayesneg as bn
 from bayesneg.distributed.group import begin, end
+from bayesneg.distributed.sharding import order
 from bayesneg.training.processes import begun
 
 
-def choices(split: bn.Split, folder: Path, rank: int) -> None:
+def choices(split: bn.Split, folder: Path, rank: int, samplers: dict[str, bn.NegativeSampler]) -> None:
     """Every choice with vectors that do not move."""
-    for name, sampler in {**SAMPLERS, **POOLS}.items():
+    for name, sampler in samplers.items():
         recorded = Recorded()
         model, epochs = mf(learning_rate=STILL, penalty="batch", regularization=0.0), 2 if name == "warm start" else 1
         bn.fit(model, split, sampler, epochs=epochs, select="last", progress=False)
@@ -37,6 +38,14 @@ def trained(split: bn.Split, folder: Path, rank: int) -> None:
                 frame.write_parquet(folder / f"recommended {rank} {place}.parquet")
         found = {"final": dict(run.record.final), "epochs": [dict(line) for line in run.record.epochs]}
         (folder / f"trained {name} {rank}.json").write_text(json.dumps(found))
+
+
+def keyed(split: bn.Split, folder: Path, rank: int) -> None:
+    """The order of data that is too large for each process to hold it."""
+    order.MOST_HELD, before = 100, order.MOST_HELD
+    choices(split, folder, rank, {f"keyed {name}": sampler for name, sampler in KEYED.items()})
+    bn.fit(mf(), split, bn.BNS(cdf="exact"), epochs=3, progress=False, out=folder / "runs" / "keyed")
+    order.MOST_HELD = before
 
 
 def refused(split: bn.Split, folder: Path, rank: int) -> None:
@@ -85,9 +94,9 @@ def sizes(split: bn.Split, folder: Path, rank: int) -> None:
     group, learner = begun(model, split, bn.RNS(), BPR_LOSS, split.train, stream(0, "init"), None)
     users, items = learner.vectors.user_rows.rows.numpy().copy(), learner.vectors.item_rows.rows.numpy().copy()
     np.savez(folder / f"initial {rank}.npz", users=users, items=items)
-    order = stream(0, "order", 1).permutation(len(split.train))
+    pairs = stream(0, "order", 1).permutation(len(split.train))
     group.sent.clear()
-    list(learner.train_epoch(bn.RNS(), epoch=1, order=order, rng=stream(0, "sampler", 1)))
+    list(learner.train_epoch(bn.RNS(), epoch=1, order=pairs, rng=stream(0, "sampler", 1)))
     ranges = {"users": learner.vectors.user_range, "items": learner.vectors.item_range}
     (folder / f"sent {rank}.json").write_text(json.dumps({"sent": dict(group.sent), "ranges": ranges}))
 
@@ -99,7 +108,8 @@ def main() -> None:
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     split, own = world(), folder / str(size)
     own.mkdir(parents=True, exist_ok=True)
-    choices(split, own, rank)
+    choices(split, own, rank, {**SAMPLERS, **POOLS})
+    keyed(split, own, rank)
     trained(split, own, rank)
     resumed(split, folder, rank, size)
     sizes(split, own, rank)
