@@ -1,5 +1,13 @@
 """The errors a user can cause, each a sentence that names what is wrong and the way out."""
 
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 
 class BayesnegError(Exception):
     """Anything this library raises on purpose."""
@@ -19,3 +27,44 @@ class StorageError(BayesnegError):
 
 class DivergedError(BayesnegError, ArithmeticError):
     """Training left the finite numbers; the message names the epoch and what to lower."""
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """A failed write, such as that of a full disk, names its file.
+
+    Args:
+        path: The file that is written in the block.
+    """
+    try:
+        yield
+    except BayesnegError:
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
+        said = re.search(r"\(os error (\d+)\)", str(error))  # as polars writes it, also in errors of other types
+        if said is None and not isinstance(error, OSError):
+            raise
+        number = int(said[1]) if said else error.errno if isinstance(error, OSError) else None
+        raise OSError(number, os.strerror(number) if number else str(error), str(path)) from error
+
+
+def file_sentence(error: OSError) -> str:
+    """The file, what is wrong with it, and the way out.
+
+    Args:
+        error: What the system said.
+    """
+    match error:
+        case FileExistsError() | NotADirectoryError():
+            way_out = "there is a file of this name; name another folder, or move the file away"
+        case IsADirectoryError():
+            way_out = "there is a folder of this name; name another file, or move the folder away"
+        case FileNotFoundError():
+            way_out = "check the path; its folder must exist"
+        case PermissionError():
+            way_out = "choose a place that you can read and write"
+        case _:
+            way_out = "check the path and the free disk space"
+    return f"{error.filename}: {error.strerror}; {way_out}"

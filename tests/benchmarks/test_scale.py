@@ -82,3 +82,11 @@ def test_the_page_has_the_quality_and_memory_of_several_processes():
 def test_killed_processes_change_nothing():
     runs = read_result("scale/bench_kills")["runs"]
     assert [run["same bytes"] for run in runs] == [True] * 10
+
+
+def test_the_page_has_the_memory_of_both_orders():
+    found = read_result("scale/bench_order")
+    for name in ("permutation", "keyed"):
+        sizes = [found[n][name]["MiB"] for n in ("1", "2", "4")]
+        assert f"| {' | '.join(f'{size:.0f} MiB' for size in sizes)} |" in PROCESSES
+    assert sizes[0] > 1.9 * sizes[1] > 3.6 * sizes[2]

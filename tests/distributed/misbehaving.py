@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 import time
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import torch.distributed as dist
@@ -14,6 +16,8 @@ import torch.distributed as dist
 from bayesneg.cli import main
 from bayesneg.cli.training import processes as speaking
 from bayesneg.distributed.group import ProcessGroup
+from bayesneg.recommendation import table_files
+from bayesneg.training import processes
 from bayesneg.training.state import TrainingState
 
 RANK, EPOCH, SHORT = int(os.environ.get("RANK", "0")), 12, 3.0
@@ -50,10 +54,28 @@ def never_waits() -> None:
     ProcessGroup.wait = once_more  # type: ignore[method-assign]
 
 
+def full_disk() -> None:
+    """The disk of rank 1 is full when it writes the second checkpoint, or recommendations."""
+    save, write = processes.save, table_files.write_frames
+
+    def limited(*given: Any, **more: Any) -> Any:
+        if RANK == 1:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (500, resource.RLIM_INFINITY))
+        return write(*given, **more)
+
+    def second(folder: Path, epoch: int, *rest: Any) -> None:
+        if RANK == 1 and epoch == 20:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (500, resource.RLIM_INFINITY))
+        save(folder, epoch, *rest)
+
+    processes.save, table_files.write_frames = second, limited
+
+
 HOW = {
     "dies": lambda: at_epoch(signal.SIGKILL),
     "stops": lambda: at_epoch(signal.SIGSTOP),
     "never waits": never_waits,
+    "full disk": full_disk,
 }
 
 if __name__ == "__main__":

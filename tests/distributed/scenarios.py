@@ -55,6 +55,7 @@ POOLS = {
 }
 EPOCHS = {"warm start": 2, "srns": 3, "self-estimated": 2, "self-estimated pool": 2}  # 1 for all others
 SUMMARISED = ("refreshed", "refreshed pool")  # in host memory in bins, by torch by sorting: F is equal to some digits
+KEYED = {"bns": SAMPLERS["bns"], "several": SAMPLERS["several"], "in-batch": POOLS["in-batch"]}
 TRAINED = {
     "bns": (mf(), bn.BNS(cdf="exact"), "bpr"),
     "refreshed": (mf(), bn.BNS(cdf="refreshed"), "bpr"),

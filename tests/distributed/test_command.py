@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 from contextlib import suppress
 from pathlib import Path
 from threading import Timer
@@ -98,3 +99,36 @@ def test_a_mistake_is_one_sentence_by_rank_0(tmp_path):
     assert err.count("error: ") == 1
     assert "none.csv: no such file" in err
     assert "exitcode  : 2" in err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files by a system call")
+def test_a_disk_that_fills_ends_all_and_the_last_checkpoint_is_resumed(train, uninterrupted, tmp_path):
+    out = tmp_path / "full"
+    _, err = finished(process := torchrun(2, MISBEHAVING, "full disk", *train, "--out", out))
+    assert process.returncode == 1
+    assert err.count("error: ") == 1
+    assert f"error: the checkpoint {out / 'checkpoint-000020'} could not be written (rank 1: OSError: " in err
+    assert "make room on the disk and start again with --resume" in err
+    assert [path.name for path in out.glob("*checkpoint*")] == ["checkpoint-000010"]
+    assert not [*out.glob(".*")]
+    _, err = finished(process := torchrun(2, "-m", "bayesneg", *train, "--out", out, "--resume"))
+    assert process.returncode == 0, err
+    assert (out / "weights.safetensors").read_bytes() == (uninterrupted / "weights.safetensors").read_bytes()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files by a system call")
+def test_recommendations_that_do_not_fit_the_disk_leave_what_was_there(uninterrupted, tmp_path):
+    out = tmp_path / "recs.parquet"
+    out.mkdir()
+    (out / "part-00007.parquet").write_text("of before")
+    recommend = ("recommend", uninterrupted, "--all-users", "-k", 5, "--out", out)
+    _, err = finished(process := torchrun(2, MISBEHAVING, "full disk", *recommend))
+    assert process.returncode == 1
+    assert f"error: --out {out} exists; name another folder, or replace it with --force" in err
+    _, err = finished(process := torchrun(2, MISBEHAVING, "full disk", *recommend, "--force"))
+    assert process.returncode == 1
+    assert err.count("error: ") == 1
+    assert f"error: rank 1: {tmp_path / '.recs.parquet.part' / 'part-00001.parquet'}: File too large; " in err
+    assert "check the path and the free disk space" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["recs.parquet"]
+    assert [path.read_text() for path in out.iterdir()] == ["of before"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
@@ -163,3 +166,57 @@ def test_a_fit_that_diverges_leaves_nothing(alone, tmp_path):
     with pytest.raises(bn.BayesnegError, match="diverged"):
         bn.fit(model, split, bn.RNS(), epochs=3, progress=False, out=tmp_path / "run", checkpoint_every=1)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture
+def full(monkeypatch):
+    """The disk has room for so many bytes of a file in the block."""
+    resource = pytest.importorskip("resource", reason="limits the size of files by a system call")
+
+    @contextmanager
+    def limited(n_bytes):
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    return limited
+
+
+@pytest.mark.parametrize(
+    ("where", "named"),
+    [
+        ("bayesneg.runs.folder.write_split", "users.parquet"),
+        ("bayesneg.runs.folder.append_line", "epochs.jsonl"),
+        ("bayesneg.training.processes.save", "checkpoint-000002"),
+        ("bayesneg.training.processes.write_weights", "weights.safetensors"),
+        ("bayesneg.runs.folder.write_json", "metrics.json"),
+    ],
+)
+def test_wherever_a_disk_fills_its_file_is_named_and_the_run_can_go_on(
+    alone, tmp_path, monkeypatch, full, where, named
+):
+    split, out = bn.split(bn.synthetic(60, 150, seed=3), seed=0), tmp_path / "run"
+    given = {"epochs": 4, "progress": False, "select": "last", "checkpoint_every": 2}
+    model = bn.TorchMF(dim=4, device="cpu", batch_size=64)
+    whole = bn.fit(model, split, bn.RNS(), **given)
+    folder, name = where.rsplit(".", 1)
+    write = getattr(sys.modules[folder], name)
+
+    def writes(*parts):
+        if name == "write_json" and parts[0].name != named:
+            return write(*parts)
+        with full(30):
+            return write(*parts)
+
+    with monkeypatch.context() as filled:
+        filled.setattr(where, writes)
+        with pytest.raises(bn.BayesnegError, match=rf"{named}.*(File too large|could not be written).*(free|room)"):
+            bn.fit(model, split, bn.RNS(), **given, out=out)
+    assert not [*tmp_path.rglob("*.part")]
+    assert out.exists() == (name != "write_split")  # a run that never began leaves nothing
+    resumed = bn.fit(model, split, bn.RNS(), **given, out=out, resume=True)
+    assert resumed.record.final == whole.record.final
+    assert bn.load_run(out).record.final == whole.record.final

@@ -11,9 +11,11 @@ import polars as pl
 import pytest
 
 import bayesneg as bn
+from bayesneg.distributed.sharding import order
 from bayesneg.interfaces import Sampled
 from bayesneg.kernels.reference.choices.aobpr import choose_at_rank
 from bayesneg.seeding import stream
+from bayesneg.training.state import TrainingState
 
 pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')")
 
@@ -22,6 +24,7 @@ from scenarios import (
     BATCH,
     DIM,
     EPOCHS,
+    KEYED,
     POOLS,
     RESUMED,
     SAMPLERS,
@@ -108,8 +111,44 @@ def test_they_are_the_choices_of_plain_training(found, split, name):
         return
     drawn = np.concatenate(seen.negatives).reshape(epochs, -1)
     for epoch in range(epochs):
-        order = stream(0, "order", epoch + 1).permutation(len(split.train))
-        assert np.array_equal(several[np.argsort(several[:, 0])][order, 1 + 2 * epoch], drawn[epoch])
+        pairs = stream(0, "order", epoch + 1).permutation(len(split.train))
+        assert np.array_equal(several[np.argsort(several[:, 0])][pairs, 1 + 2 * epoch], drawn[epoch])
+
+
+@pytest.fixture
+def keyed(monkeypatch):
+    """Plain training in the order of data that is too large for several processes to hold it."""
+    monkeypatch.setattr(order, "MOST_HELD", 100)
+
+    def computed(self: TrainingState) -> np.ndarray:
+        found = order.order_of(stream(self.seed, "order", self.epoch), len(self.split.train))
+        assert isinstance(found, order.KeyedOrder)
+        return found.pairs(np.arange(len(found)))
+
+    monkeypatch.setattr(TrainingState, "_order", computed)
+
+
+@pytest.mark.parametrize("name", KEYED)
+def test_a_keyed_order_gives_any_number_of_processes_the_choices_of_one(found, split, name, keyed):
+    one = choices_of(found, 1, f"keyed {name}")
+    for size in (2, 4):
+        several = choices_of(found, size, f"keyed {name}")
+        np.testing.assert_allclose(several, one, atol=1e-5 if name in POOLS else 0)
+    assert not np.array_equal(one, choices_of(found, 1, name))  # it is another order than that of few pairs
+    if name == "bns":  # plain training chooses a single one by compiled code, which Recorded does not see
+        return
+    recorded, model = Recorded(), mf(learning_rate=STILL, penalty="batch", regularization=0.0)
+    bn.fit(model, split, KEYED[name], epochs=1, select="last", progress=False)
+    recorded.undo()
+    np.testing.assert_allclose(one, recorded.table(), atol=1e-5)
+
+
+def test_a_keyed_order_trains_as_one_process_does_in_that_order(found, split, keyed):
+    plain = bn.fit(mf(), split, bn.BNS(cdf="exact"), epochs=3, progress=False)
+    for size in SIZES:
+        run = bn.load_run(found / str(size) / "runs" / "keyed")
+        np.testing.assert_allclose(run.scorer.users, plain.scorer.users, atol=1e-4)
+        np.testing.assert_allclose(run.scorer.items, plain.scorer.items, atol=1e-4)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -181,9 +220,9 @@ def test_the_bytes_sent_are_those_of_unique_rows_of_others(found, split, size):
     stored = [json.loads((found / str(size) / f"sent {rank}.json").read_text()) for rank in range(size)]
     chosen = choices_of(found, size, "rns")
     negatives = dict(zip(chosen[:, 0].astype(int).tolist(), chosen[:, 1].astype(int).tolist(), strict=True))
-    order, train, expected = stream(0, "order", 1).permutation(len(split.train)), split.train, Counter()
-    for first in range(0, len(order), BATCH):
-        positions = order[first : first + BATCH]
+    pairs, train, expected = stream(0, "order", 1).permutation(len(split.train)), split.train, Counter()
+    for first in range(0, len(pairs), BATCH):
+        positions = pairs[first : first + BATCH]
         for part in stored:
             (low, high), (begin, end) = part["ranges"]["users"], part["ranges"]["items"]
             own = [p for p in positions.tolist() if low <= train.users[p] < high]

@@ -15,6 +15,7 @@ import torch.distributed as dist
 from scenarios import (
     EPOCHS,
     KEPT,
+    KEYED,
     POOLS,
     RESUMED,
     SAMPLERS,
@@ -31,12 +32,13 @@ from scenarios import (
 
 import bayesneg as bn
 from bayesneg.distributed.group import begin, end
+from bayesneg.distributed.sharding import order
 from bayesneg.training.processes import begun
 
 
-def choices(split: bn.Split, folder: Path, rank: int) -> None:
+def choices(split: bn.Split, folder: Path, rank: int, samplers: dict[str, bn.NegativeSampler]) -> None:
     """Every choice with vectors that do not move."""
-    for name, sampler in {**SAMPLERS, **POOLS}.items():
+    for name, sampler in samplers.items():
         recorded = Recorded()
         model = mf(learning_rate=STILL, penalty="batch", regularization=0.0)
         bn.fit(model, split, sampler, epochs=EPOCHS.get(name, 1), select="last", progress=False)
@@ -58,6 +60,14 @@ def trained(split: bn.Split, folder: Path, rank: int) -> None:
 def started(folder: Path) -> None:
     run = bn.load_run(folder.parent / "earlier")
     bn.fit(mf(), grown(), bn.RNS(), start=run, epochs=2, progress=False, out=folder / "runs" / "started")
+
+
+def keyed(split: bn.Split, folder: Path, rank: int) -> None:
+    """The order of data that is too large for each process to hold it."""
+    order.MOST_HELD, before = 100, order.MOST_HELD
+    choices(split, folder, rank, {f"keyed {name}": sampler for name, sampler in KEYED.items()})
+    bn.fit(mf(), split, bn.BNS(cdf="exact"), epochs=3, progress=False, out=folder / "runs" / "keyed")
+    order.MOST_HELD = before
 
 
 def refused(split: bn.Split, folder: Path, rank: int) -> None:
@@ -107,15 +117,15 @@ def sizes(split: bn.Split, folder: Path, rank: int) -> None:
     group, learner = begun(model, split, bn.RNS(), BPR_LOSS, split.train, stream(0, "init"), None)
     users, items = learner.vectors.user_rows.rows.numpy().copy(), learner.vectors.item_rows.rows.numpy().copy()
     np.savez(folder / f"initial {rank}.npz", users=users, items=items)
-    order = stream(0, "order", 1).permutation(len(split.train))
+    pairs = stream(0, "order", 1).permutation(len(split.train))
     group.sent.clear()
-    list(learner.train_epoch(bn.RNS(), epoch=1, order=order, rng=stream(0, "sampler", 1)))
+    list(learner.train_epoch(bn.RNS(), epoch=1, order=pairs, rng=stream(0, "sampler", 1)))
     ranges = {"users": learner.vectors.user_range, "items": learner.vectors.item_range}
     found = {"sent": dict(group.sent), "ranges": ranges, "kept": {}}
     for name in KEPT:
         sampler = SAMPLERS[name].prepare(split.train, rng=stream(0, "sampler"))
         group.sent.clear()
-        list(learner.train_epoch(sampler, epoch=1, order=order, rng=stream(0, "sampler", 1)))
+        list(learner.train_epoch(sampler, epoch=1, order=pairs, rng=stream(0, "sampler", 1)))
         sampler.end_epoch(1, learner)
         found[name] = dict(group.sent)
         found["kept"] |= {f"{name} {key}": array.shape for key, array in sampler.state_dict().items()}
@@ -147,7 +157,8 @@ def main() -> None:
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     split, own = world(), folder / str(size)
     own.mkdir(parents=True, exist_ok=True)
-    choices(split, own, rank)
+    choices(split, own, rank, {**SAMPLERS, **POOLS})
+    keyed(split, own, rank)
     trained(split, own, rank)
     resumed(split, folder, rank, size)
     started(own)

@@ -21,7 +21,7 @@ from bayesneg.cli.training.listings import BriefHelp
 from bayesneg.cli.training.processes import is_of_collective, leave, lost_contact, say_error
 from bayesneg.cli.training.run_file import TrainCommand
 from bayesneg.distributed import is_distributed
-from bayesneg.errors import BayesnegError, StorageError
+from bayesneg.errors import BayesnegError, StorageError, file_sentence
 
 app = typer.Typer(
     name="bayesneg",
@@ -101,7 +101,7 @@ def _status(arguments: Sequence[str] | None) -> int:
     except OSError as error:
         if error.filename is None:
             raise
-        say(f"error: {error.filename}: {error.strerror}; {_way_out(error)}")
+        say_error(file_sentence(error))
         return 2
 
 
@@ -110,17 +110,3 @@ def _command(arguments: Sequence[str] | None) -> str:
     called = (sys.argv[1:] if arguments is None else arguments)[:1]
     known = [each.callback.__name__ for each in app.registered_commands if each.callback] + ["data"]
     return " ".join(["bayesneg", *(name for name in called if name in known)])
-
-
-def _way_out(error: OSError) -> str:
-    match error:
-        case FileExistsError() | NotADirectoryError():
-            return "there is a file of this name; name another folder, or move the file away"
-        case IsADirectoryError():
-            return "there is a folder of this name; name another file, or move the folder away"
-        case FileNotFoundError():
-            return "check the path; its folder must exist"
-        case PermissionError():
-            return "choose a place that you can read and write"
-        case _:
-            return "check the path and the free disk space"

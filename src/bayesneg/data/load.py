@@ -13,7 +13,7 @@ from scipy import sparse
 from bayesneg.data.catalogue import BUILT_IN, found
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.numbering import numbered
-from bayesneg.data.prepared.folder import is_prepared, load_prepared
+from bayesneg.data.prepared.folder import check_whole, is_prepared, load_prepared
 from bayesneg.data.readers.adjacency import is_adjacency_folder, read_adjacency_folder
 from bayesneg.data.readers.columns import Column
 from bayesneg.data.readers.frames import read_matrix
@@ -127,6 +127,7 @@ def _from_folder(folder: Path, how: ReadOptions, name: str) -> Interactions:
         how.refuse_all_but("min_rating", "user_columns", source="a MovieLens folder")
         pairs = read_movielens(folder, user_columns=how.user_columns, min_rating=how.min_rating)
         return pairs.interactions(name=name)
+    check_whole(folder)
     raise DataError(
         f"{folder}: the layout of this folder is unknown; it should hold u.data, ratings.dat, ratings.csv, one .inter "
         "file, train.txt and test.txt, or the files of Yahoo!-R3 or KuaiRec; or give one file of it"

@@ -12,6 +12,7 @@ import shutil
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,15 +20,8 @@ from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.state_dict_loader import load as load_state
 from torch.distributed.checkpoint.state_dict_saver import save as save_state
 
-from bayesneg.distributed.group import ProcessGroup
+from bayesneg.distributed.group import ProcessGroup, raised_by_all
 from bayesneg.errors import BayesnegError, InputError
-
-try:
-    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader, HuggingFaceStorageWriter
-except ImportError as error:
-    raise InputError(
-        f"checkpoints of several processes need torch 2.9 or newer (safetensors); this is {torch.__version__}"
-    ) from error
 
 PREFIX = "checkpoint-"
 RANGED = re.compile(r"(?P<name>.*)@(?P<first>\d+)-(?P<last>\d+)$")
@@ -62,19 +56,23 @@ def save(folder: Path, epoch: int, arrays: Mapping[str, np.ndarray], ranges: Ran
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch's notes on its own functions
         try:
-            save_state(state, storage_writer=HuggingFaceStorageWriter(path=str(part), save_distributed=True))
+            save_state(state, storage_writer=_writer(part))
         except (CheckpointException, OSError) as error:  # one process's, raised by all
+            if group.rank == 0:
+                shutil.rmtree(part, ignore_errors=True)  # what fills a disk is not left on it
             raise BayesnegError(
-                f"the checkpoint {target} could not be written, check the free disk space ({_first(error)})"
+                f"the checkpoint {target} could not be written ({_first(error)}); make room on the disk and start "
+                "again with --resume, which goes on from the checkpoint before"
             ) from error
-    group.wait()
-    if group.rank == 0:
-        shutil.rmtree(target, ignore_errors=True)  # of a run that was resumed from an older one
-        part.rename(target)
-        for other in _found(folder):
-            if other != target:
-                shutil.rmtree(other, ignore_errors=True)
-    group.wait()
+    raised_by_all(lambda: _put_in_place(part, target) if group.rank == 0 else None)
+
+
+def _put_in_place(part: Path, target: Path) -> None:
+    shutil.rmtree(target, ignore_errors=True)  # of a run that was resumed from an older one
+    part.rename(target)
+    for other in _found(target.parent):
+        if other != target:
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def newest(folder: Path) -> Path | None:
@@ -96,7 +94,7 @@ def load(checkpoint: Path, ranges: Ranges) -> dict[str, np.ndarray]:
         ranges: The rows of this process, as for :func:`save`.
     """
     try:
-        stored = HuggingFaceStorageReader(path=str(checkpoint)).read_metadata().state_dict_metadata
+        stored = _reader(checkpoint).read_metadata().state_dict_metadata
     except Exception as error:
         raise InputError(f"{checkpoint}: the checkpoint is damaged ({_first(error)})") from error
     whole: dict[str, np.ndarray] = {}
@@ -127,10 +125,22 @@ def _read(checkpoint: Path, key: str, described: object) -> np.ndarray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that one process reads by itself
         try:
-            load_state(state, storage_reader=HuggingFaceStorageReader(path=str(checkpoint)), no_dist=True)
+            load_state(state, storage_reader=_reader(checkpoint), no_dist=True)
         except (CheckpointException, Exception) as error:  # torch's is no Exception
             raise InputError(f"{checkpoint}: the checkpoint is damaged ({_first(error)})") from error
     return state[key].numpy()
+
+
+def _writer(path: Path) -> Any:
+    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageWriter  # as group.check_torch asks for
+
+    return HuggingFaceStorageWriter(path=str(path), save_distributed=True)
+
+
+def _reader(path: Path) -> Any:
+    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
+
+    return HuggingFaceStorageReader(path=str(path))
 
 
 def remove_all(folder: Path) -> None:

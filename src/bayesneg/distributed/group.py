@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import torch
 import torch.distributed as dist
@@ -16,7 +18,11 @@ from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
 from bayesneg.distributed.watch import Watch
-from bayesneg.errors import InputError
+from bayesneg.errors import BayesnegError, InputError, file_sentence
+
+Found = TypeVar("Found")
+LEAST_TORCH = (2, 9)
+LATER = 2.0  # seconds after which torch, which has its own timeout, has ended
 
 
 class ProcessGroup:
@@ -29,6 +35,7 @@ class ProcessGroup:
     """
 
     def __init__(self, device: torch.device) -> None:
+        check_torch()
         self.rank, self.size, self.device = dist.get_rank(), dist.get_world_size(), device
         self.sent: Counter[str] = Counter()
 
@@ -95,6 +102,16 @@ class ProcessGroup:
             dist.barrier()  # not monitored_barrier, whose timeout is 30 minutes whatever the group's is
 
 
+def check_torch() -> None:
+    """An error where torch is too old for several processes; one process trains with older ones."""
+    found = tuple(int(part) for part in re.findall(r"\d+", torch.__version__)[:2])
+    if found < LEAST_TORCH:
+        raise InputError(
+            f"several processes need torch {'.'.join(map(str, LEAST_TORCH))} or newer, which writes checkpoints of all "
+            f"as safetensors; this is {torch.__version__}: run pip install --upgrade torch, or train in one process"
+        )
+
+
 def begin(device: str, timeout: float) -> None:
     """Initialise the group of a process that ``torchrun`` has started.
 
@@ -102,6 +119,7 @@ def begin(device: str, timeout: float) -> None:
         device: ``"cuda"``, ``"cpu"`` or ``"auto"``.
         timeout: Seconds after which a process that waits for others gives up.
     """
+    check_torch()
     on_gpu = device == "cuda" or (device == "auto" and torch.cuda.is_available())
     local = int(os.environ.get("LOCAL_RANK", "0"))
     if on_gpu:
@@ -115,7 +133,7 @@ def begin(device: str, timeout: float) -> None:
         raise InputError(f"--ranks-timeout must be above 0 seconds, got {timeout:g}")
     limit = timedelta(seconds=timeout)
     try:
-        store, rank, size = next(rendezvous("env://", timeout=limit))
+        store, rank, size = _met(limit)
         # processes that torchrun has started again must not find the addresses of those before
         attempt = PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
         backend = "nccl" if on_gpu else "gloo"
@@ -136,6 +154,28 @@ def watched(timeout: float, say: Callable[[str], None]) -> Watch:
     group, store = dist.distributed_c10d._get_default_group(), dist.distributed_c10d._get_default_store()
     begun = group._get_sequence_number_for_group  # type: ignore[attr-defined]
     return Watch(begun, store, rank=dist.get_rank(), size=dist.get_world_size(), timeout=timeout, say=say)
+
+
+def _met(limit: timedelta) -> tuple[Any, int, int]:
+    """The store of the group, the rank and their number.
+
+    In a thread, since torch waits without end for one who listens on the port and does not answer.
+    """
+    found: list[Any] = []
+
+    def meet() -> None:
+        try:
+            found.append(next(rendezvous("env://", timeout=limit)))
+        except Exception as error:
+            found.append(error)
+
+    thread = threading.Thread(target=meet, daemon=True)
+    thread.start()
+    thread.join(limit.total_seconds() + LATER)
+    answer = found[0] if found else RuntimeError("whoever listens there does not answer")
+    if isinstance(answer, Exception):
+        raise answer
+    return cast("tuple[Any, int, int]", answer)
 
 
 def own_device() -> torch.device:
@@ -160,6 +200,27 @@ def agreed(wrong: str) -> None:
     for rank, text in enumerate(found):
         if text:
             raise InputError(text if rank == 0 else f"rank {rank}: {text}")
+
+
+def raised_by_all(work: Callable[[], Found]) -> Found:
+    """What ``work`` gives in this process; an error of one process is raised by all, with its rank.
+
+    Args:
+        work: What every process does, such as writing its part of a file; no collectives.
+    """
+    found: Any = None
+    wrong = ""
+    try:
+        found = work()
+    except (BayesnegError, OSError) as error:
+        wrong = sentence(error)
+    agreed(wrong)
+    return cast("Found", found)
+
+
+def sentence(error: BayesnegError | OSError) -> str:
+    """What a process tells the others of its error."""
+    return file_sentence(error) if isinstance(error, OSError) and error.filename is not None else str(error)
 
 
 def said_by_first(text: str, patience: float) -> bool:

@@ -14,6 +14,7 @@ from bayesneg.distributed.catalogue import ShardedScorer
 from bayesneg.distributed.group import ProcessGroup
 from bayesneg.distributed.knots import OwnKnots
 from bayesneg.distributed.parts import OwnPairs, Part
+from bayesneg.distributed.sharding.order import KeyedOrder
 from bayesneg.distributed.sharding.owners import Owners, check_sizes
 from bayesneg.distributed.sharding.past_embeddings import PastEmbeddings
 from bayesneg.distributed.sharding.vectors import vectors_of
@@ -126,7 +127,7 @@ class DistributedLearner:
         sampler: NegativeSampler,
         *,
         epoch: int,
-        order: np.ndarray,
+        order: np.ndarray | KeyedOrder,
         rng: np.random.Generator,
         loss: Loss = BPR_LOSS,
         labels: Mapping[str, Interactions] = NO_LABELS,

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.distributed.group import ProcessGroup
+from bayesneg.distributed.sharding.order import KeyedOrder
 from bayesneg.distributed.sharding.owners import Owners, window
 from bayesneg.interfaces import Batch, RuleSampler, Scorer, Share
 from bayesneg.kernels.reference.choices.base import Draws
@@ -42,6 +43,15 @@ class Part(NamedTuple):
         )  # fmt: skip
 
 
+class OwnBlock(NamedTuple):
+    """This process's pairs in a block."""
+
+    n: int  # pairs of all processes
+    places: np.ndarray  # (k,) of its pairs in the block, ascending
+    own: np.ndarray  # (k,) the pairs
+    counts: np.ndarray  # (mini-batches, size) pairs of each process
+
+
 class OwnPairs:
     """The training pairs of this process's users.
 
@@ -65,7 +75,7 @@ class OwnPairs:
 
     def blocks(
         self,
-        order: np.ndarray,
+        order: np.ndarray | KeyedOrder,
         size: int,
         batch_size: int,
         *,
@@ -75,22 +85,41 @@ class OwnPairs:
         threads: int,
     ) -> Iterator[Part]:
         """The parts of blocks of ``size`` pairs, in mini-batches of ``batch_size``."""
+        start = int(self.bounds[self.group.rank])
+        which = self._computed if isinstance(order, KeyedOrder) else self._found
+        for n, places, own, counts in which(order, size, batch_size, threads):  # type: ignore[arg-type]
+            firsts = np.arange(0, n, batch_size)
+            edges = np.searchsorted(places, [*firsts, n]).tolist()
+            batch = Batch(
+                self.rows.users[own - start], self.rows.indices[own - start], own, epoch, self.rows, scorer, rng,
+                threads, Share(places, n, start),
+            )  # fmt: skip
+            slices = [slice(low, high) for low, high in pairwise(edges)]
+            yield Part(batch, counts, slices, firsts)
+
+    def _found(self, order: np.ndarray, size: int, batch_size: int, threads: int) -> Iterator[OwnBlock]:
+        """This process's pairs among those of a block, all of which it knows."""
         start, stop = self.bounds[self.group.rank], self.bounds[self.group.rank + 1]
         for begin in range(0, len(order), size):
             positions = order[begin : begin + size]
             owner = np.searchsorted(self.bounds[1:-1], positions, side="right")
             places = np.flatnonzero((positions >= start) & (positions < stop))
-            own = positions[places]
-            firsts = np.arange(0, len(positions), batch_size)
-            number = np.arange(len(positions)) // batch_size
-            counts = np.bincount(number * self.group.size + owner, minlength=len(firsts) * self.group.size)
-            edges = np.searchsorted(places, [*firsts, len(positions)]).tolist()
-            batch = Batch(
-                self.rows.users[own - start], self.rows.indices[own - start], own, epoch, self.rows, scorer, rng,
-                threads, Share(places, len(positions), int(start)),
-            )  # fmt: skip
-            slices = [slice(low, high) for low, high in pairwise(edges)]
-            yield Part(batch, counts.reshape(len(firsts), self.group.size), slices, firsts)
+            number, n_batches = np.arange(len(positions)) // batch_size, -(-len(positions) // batch_size)
+            counts = np.bincount(number * self.group.size + owner, minlength=n_batches * self.group.size)
+            yield OwnBlock(len(positions), places, positions[places], counts.reshape(n_batches, self.group.size))
+
+    def _computed(self, order: KeyedOrder, size: int, batch_size: int, threads: int) -> Iterator[OwnBlock]:
+        """The same where a process knows the places of its own pairs alone; the others say how many they have."""
+        start, stop = self.bounds[self.group.rank : self.group.rank + 2].tolist()
+        whole = order.places(start, stop, threads=threads)
+        for begin in range(0, len(order), size):
+            n = min(size, len(order) - begin)
+            low, high = np.searchsorted(whole, [begin, begin + n])
+            places = whole[low:high] - begin
+            edges = np.searchsorted(places, [*range(0, n, batch_size), n])
+            own = torch.from_numpy(np.diff(edges)[None]).to(self.group.device)
+            counts = self.group.gather(own, [1] * self.group.size, "counts").T.cpu().numpy()
+            yield OwnBlock(n, places, order.pairs(whole[low:high], threads=threads), counts)
 
 
 class PartDraws:

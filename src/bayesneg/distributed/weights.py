@@ -11,6 +11,8 @@ import numpy as np
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.distributed.catalogue import ShardedScorer
+from bayesneg.distributed.group import raised_by_all
+from bayesneg.errors import BayesnegError, naming
 from bayesneg.models.scorers import cold_in
 from bayesneg.models.serialization import COLD
 
@@ -36,8 +38,11 @@ def write_weights(path: Path, scorer: ShardedScorer, train: Interactions) -> Non
     small = {} if cold is None else dict(zip(COLD, cold, strict=True))
     shapes |= {name: (KINDS[str(array.dtype)], array.shape) for name, array in small.items()}
     header, starts = _header(shapes)
-    if group.rank == 0:
-        with part.open("wb") as out:
+
+    def begin() -> None:
+        if group.rank != 0:
+            return
+        with naming(path), part.open("wb") as out:
             out.write(header)
             out.truncate(max(starts.values(), default=len(header)) + 8)
             for name, array in small.items():
@@ -45,18 +50,23 @@ def write_weights(path: Path, scorer: ShardedScorer, train: Interactions) -> Non
                 out.write(np.ascontiguousarray(array).tobytes())
             end = max(starts[name] + _size(*shapes[name]) for name in shapes)
             out.truncate(end)
-    group.wait()
-    with part.open("r+b") as out:
-        for name, first in (("users", scorer.first), ("items", scorer.exchange.first)):
-            rows = tables[name].cpu().numpy()
-            out.seek(starts[name] + first * rows.shape[1] * 4)
-            step = max(1, BYTES // (4 * max(1, rows.shape[1])))
-            for begin in range(0, len(rows), step):
-                out.write(np.ascontiguousarray(rows[begin : begin + step]).tobytes())
-    group.wait()
-    if group.rank == 0:
-        part.replace(path)
-    group.wait()
+
+    def write() -> None:
+        with naming(path), part.open("r+b") as out:
+            for name, first in (("users", scorer.first), ("items", scorer.exchange.first)):
+                rows = tables[name].cpu().numpy()
+                out.seek(starts[name] + first * rows.shape[1] * 4)
+                step = max(1, BYTES // (4 * max(1, rows.shape[1])))
+                for start in range(0, len(rows), step):
+                    out.write(np.ascontiguousarray(rows[start : start + step]).tobytes())
+
+    try:
+        for work in (begin, write, lambda: part.replace(path) if group.rank == 0 else None):
+            raised_by_all(work)
+    except BayesnegError:
+        if group.rank == 0:
+            part.unlink(missing_ok=True)  # what fills a disk is not left on it
+        raise
 
 
 def _header(shapes: dict[str, tuple[str, tuple[int, ...]]]) -> tuple[bytes, dict[str, int]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from bayesneg.errors import InputError
+from bayesneg.errors import InputError, naming
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,7 +43,7 @@ def write_frames(frames: Iterable[pl.DataFrame], path: str | Path) -> int:
     """
     target = Path(path)
     check_ending(target, "path")
-    with tempfile.TemporaryDirectory(dir=target.resolve().parent, prefix=f".{target.name}.") as folder:
+    with naming(target), tempfile.TemporaryDirectory(dir=target.resolve().parent, prefix=f".{target.name}.") as folder:
         unfinished = Path(folder) / target.name
         how = APPENDED.get(target.suffix.lower())
         n_rows = _write_parts(frames, unfinished) if how is None else _append_all(frames, unfinished, how)

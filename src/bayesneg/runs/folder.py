@@ -29,7 +29,7 @@ import numpy as np
 from bayesneg import __version__
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
-from bayesneg.errors import BayesnegError, InputError
+from bayesneg.errors import BayesnegError, InputError, naming
 from bayesneg.runs.record import SCHEMA, RunRecord, check_schema, jsonable
 from bayesneg.runs.toml_text import toml_text
 
@@ -70,6 +70,23 @@ def new_folder(path: Path) -> Path:
     check_free(path)
     path.mkdir(parents=True, exist_ok=True)
     return path
+
+
+def begin(path: Path, record: RunRecord, split: Split) -> None:
+    """A new folder with what is known before the first epoch; nothing is left where the disk is full.
+
+    Args:
+        path: The folder.
+        record: What is known of the run.
+        split: The data.
+    """
+    new_folder(path)
+    try:
+        write_head(path, record)
+        write_split(path, split)
+    except OSError:
+        remove(path)
+        raise
 
 
 def check_free(path: Path) -> None:
@@ -140,7 +157,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def append_line(path: Path, value: Any) -> None:
-    with path.open("a", encoding="utf-8") as lines:
+    with naming(path), path.open("a", encoding="utf-8") as lines:
         lines.write(json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False) + "\n")
 
 
@@ -183,8 +200,13 @@ def read_trained(folder: Path, n_users: int, *, best: bool) -> tuple[np.ndarray,
 def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
     """Write beside the target and move into place, so that a reader never sees half a file."""
     part = path.with_name(f".{path.name}.part")
-    write(part)
-    part.replace(path)
+    try:
+        with naming(path):
+            write(part)
+            part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)  # what fills a disk is not left on it
+        raise
 
 
 def write_split(folder: Path, split: Split) -> None:

@@ -55,9 +55,7 @@ class Recorder:
         if folder is None:
             return
         if not self._resumed:
-            files.new_folder(folder)
-            files.write_head(folder, record)
-            files.write_split(folder, split)
+            files.begin(folder, record, split)
             return
         check_resumable(folder, record, epochs)
         with files.reading(folder):

@@ -12,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from bayesneg.checks import whole
 from bayesneg.config.loss_specs import as_loss
 from bayesneg.config.recommended import EPOCHS, EVALUATED_USERS, PATIENCE, recommended
@@ -37,7 +39,7 @@ from bayesneg.training.arguments import (
     tells_epochs_apart,
     warn_of_cold_validation,
 )
-from bayesneg.training.state import EpochLine, TrainingState
+from bayesneg.training.state import EpochLine, Ordering, TrainingState
 
 if TYPE_CHECKING:
     from bayesneg.distributed.group import ProcessGroup
@@ -138,7 +140,9 @@ def fit(
     train = replace(split.train, truth=None)  # a sampler never sees the ground truth
     fresh, group = stream(seed, "init"), None
     learner: Learner
+    ordering: Ordering = np.random.Generator.permutation
     if is_distributed():
+        from bayesneg.distributed.sharding.order import order_of as ordering
         from bayesneg.training.processes import begun
 
         how_long = {"epochs": epochs, "seed": seed, "select": select, "evaluate_every": evaluate_every, "out": out}
@@ -172,6 +176,7 @@ def fit(
         select=record.select,
         observers=observers,
         evaluate_users=evaluate_users,
+        ordering=ordering,
     )
     folder = None if out is None else Path(out)
     recording = {"resume": resume, "record": record, "split": split, "training": training, "epochs": epochs}

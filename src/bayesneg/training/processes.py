@@ -17,12 +17,12 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.distributed.catalogue import ShardedScorer
 from bayesneg.distributed.checkpoints import epochs_in, load, newest, remove_all, save
-from bayesneg.distributed.group import ProcessGroup, check_same
+from bayesneg.distributed.group import ProcessGroup, check_same, raised_by_all
 from bayesneg.distributed.learner import DistributedLearner
 from bayesneg.distributed.sharding.past_embeddings import reread
 from bayesneg.distributed.supported import check_supported
 from bayesneg.distributed.weights import write_weights
-from bayesneg.errors import BayesnegError, InputError
+from bayesneg.errors import InputError
 from bayesneg.evaluation.results import EvaluationReport
 from bayesneg.interfaces import Loss, Model, NegativeSampler
 from bayesneg.models.torch.device import pick_device
@@ -104,16 +104,14 @@ class DistributedRecorder:
         if checkpoint is not None:
             training.load_state_dict(load(checkpoint, self._ranges()))
             reread(training.sampler, training.learner)
-        if self._resumed and group.rank == 0:
-            files.write_lines(folder / files.EPOCHS, training.lines)
+        if self._resumed:
+            self._by_first(lambda: files.write_lines(folder / files.EPOCHS, training.lines))
         group.wait()
 
     def _begin(self, folder: Path, resume: bool, record: RunRecord, split: Split, epochs: int) -> bool:
         """Make the folder, or check the run that is in it; whether it is resumed."""
         if not (resume and files.holds_run(folder)):
-            files.new_folder(folder)
-            files.write_head(folder, record)
-            files.write_split(folder, split)
+            files.begin(folder, record, split)
             return False
         check_resumable(folder, record, epochs)
         checkpoint = newest(folder)
@@ -127,16 +125,8 @@ class DistributedRecorder:
 
     def _by_first(self, work: Callable[[], Any]) -> Any:
         """What rank 0 finds; its error is raised by all."""
-        found: tuple[Any, str] = None, ""
-        if self._group.rank == 0:
-            try:
-                found = work(), ""
-            except (BayesnegError, OSError) as error:
-                found = None, str(error)
-        answer, wrong = self._group.objects(found)[0]
-        if wrong:
-            raise InputError(wrong)
-        return answer
+        answer = raised_by_all(lambda: work() if self._group.rank == 0 else None)
+        return self._group.objects(answer)[0]
 
     def _ranges(self) -> Mapping[str, tuple[int, int]]:
         learner = self._training.learner
@@ -148,8 +138,9 @@ class DistributedRecorder:
 
     def add(self, line: Mapping[str, Any]) -> None:
         """An epoch's line."""
-        if self._folder is not None and self._group.rank == 0:
-            files.append_line(self._folder / files.EPOCHS, line)
+        if self._folder is not None:
+            path = self._folder / files.EPOCHS
+            self._by_first(lambda: files.append_line(path, line))
 
     def checkpoint(self) -> None:
         if self._folder is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from bayesneg.runs.reported import cutoffs
 from bayesneg.seeding import stream
 
 EpochLine = dict[str, Any]
+Ordering = Callable[[np.random.Generator, int], Any]  # takes the number of pairs; their order, as the learner takes it
 
 
 @dataclass
@@ -37,6 +38,7 @@ class TrainingState:
     select: str
     observers: Sequence[Observer] = ()
     evaluate_users: int | None = None
+    ordering: Ordering = np.random.Generator.permutation
     epoch: int = 0  # epochs done
     lines: list[EpochLine] = field(default_factory=list)
     best_epoch: int = 0
@@ -95,10 +97,10 @@ class TrainingState:
             return self.best_epoch
         return self.epoch
 
-    def _order(self) -> np.ndarray:
+    def _order(self) -> Any:
         """The order of training examples (n_train,)."""
         counters = (self.epoch,) if self.model.shuffle == "epoch" else ()
-        return stream(self.seed, "order", *counters).permutation(len(self.split.train))
+        return self.ordering(stream(self.seed, "order", *counters), len(self.split.train))
 
     def _evaluate(self) -> EpochLine:
         k = cutoffs(self.learner)[-1]

@@ -150,3 +150,90 @@ def test_a_damaged_folder_is_named(parts, tmp_path):
     (out / "prepared.json").write_text("{")
     with pytest.raises(bn.BayesnegError, match="this is not JSON"):
         bn.load(out)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("way", ["glob", "list", "folder"])
+def test_a_file_that_is_removed_while_others_are_read_is_named(tmp_path, way, ending):
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for name in "abc":
+        path = folder / f"{name}.{ending}"
+        GOOD.write_parquet(path) if ending == "parquet" else GOOD.write_csv(path)
+    sources = {"glob": f"{folder}/*", "list": sorted(folder.iterdir()), "folder": folder}[way]
+    for number, gone in enumerate("cba"):  # not read yet, half read, read: none may be missing in the end
+        kept = (folder / f"{gone}.{ending}").read_bytes()
+
+        def remove(stage, done, total, gone=gone):
+            (folder / f"{gone}.{ending}").unlink(missing_ok=True)
+
+        out = tmp_path / f"out-{number}"
+        refused(sources, out, rf"{gone}\.{ending}: the file was removed while it was prepared", progress=remove)
+        (folder / f"{gone}.{ending}").write_bytes(kept)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_file_that_is_removed_between_two_calls_is_named(tmp_path, ending):
+    folder, out = tmp_path / "many", tmp_path / "out"
+    folder.mkdir()
+    for name in "ab":
+        path = folder / f"{name}.{ending}"
+        GOOD.write_parquet(path) if ending == "parquet" else GOOD.write_csv(path)
+
+    def interrupt(stage, done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bn.prepare(folder, out, progress=interrupt)
+    with pytest.raises(bn.BayesnegError, match="preparing this folder was interrupted; the same bayesneg data prepare"):
+        bn.load(out)
+    (folder / f"b.{ending}").unlink()
+    refused(folder, out, rf"was prepared from other files \(.*b\.{ending} differs\)")
+
+
+def test_a_table_whose_column_has_another_type_is_named_with_the_line(tmp_path):
+    (tmp_path / "a.csv").write_text("user,item,time\n1,2,3\n")
+    (tmp_path / "b.csv").write_text("user,item,time\n1,2,yesterday\n")
+    refused(f"{tmp_path}/*.csv", tmp_path / "out", r"b\.csv line 2: time 'yesterday' is neither")
+    (tmp_path / "b.csv").write_text("item,user,time\n1,2,3\n")
+    refused(
+        f"{tmp_path}/*.csv", tmp_path / "out2", r"b\.csv: its columns are 'item', 'user', 'time' where .*a\.csv has"
+    )
+
+
+@pytest.mark.parametrize("text", [False, True], ids=["integers", "text"])
+def test_each_file_of_a_prepared_folder_is_named_where_it_is_missing_or_cut_off(tmp_path, text):
+    rows = GOOD.with_columns(time=pl.Series([1, 2, 3]), plan=pl.lit("pro"))
+    (rows.cast({"user": pl.String, "item": pl.String}) if text else rows).write_parquet(tmp_path / "rows.parquet")
+    out = tmp_path / "out"
+    data = bn.prepare(tmp_path / "rows.parquet", out, user_columns=["plan"])
+    bn.split(data, test=0.4)
+    users = data.user_ids.tolist()  # before the files under its arrays are cut off
+    ids = ("user_ids.parquet", "item_ids.parquet") if text else ("user_ids.npy", "item_ids.npy")
+    for name in ("indptr.npy", "indices.npy", "times.npy", *ids, "user_columns.parquet"):
+        whole = (out / name).read_bytes()
+        for content in (whole[:-3], whole[:40], b""):
+            (out / name).write_bytes(content)
+            with pytest.raises(bn.BayesnegError, match=rf"{name}: the file is cut off or damaged .*; prepare the data"):
+                _ = bn.load(out).user_columns["plan"]
+        (out / name).unlink()
+        if name.endswith("_ids.npy"):  # the same numbers are in a table
+            assert bn.load(out).user_ids.tolist() == users
+        else:
+            with pytest.raises(bn.BayesnegError, match=rf"{name}: no such file, .*; prepare the data again"):
+                _ = bn.load(out).user_columns["plan"]
+        (out / name).write_bytes(whole)
+    (split,) = (out / "splits").glob("*/split.json")
+    for name in ("train/indices.npy", "test/indptr.npy"):
+        whole = (split.parent / name).read_bytes()
+        (split.parent / name).write_bytes(whole[:-1])
+        with pytest.raises(bn.BayesnegError, match=rf"{name}: the file is cut off .*; delete {split.parent}, which is"):
+            bn.split(bn.load(out), test=0.4)
+        (split.parent / name).unlink()
+        with pytest.raises(bn.BayesnegError, match=rf"{name}: no such file, .*; delete {split.parent}, which is made"):
+            bn.split(bn.load(out), test=0.4)
+        (split.parent / name).write_bytes(whole)
+    assert bn.split(bn.load(out), test=0.4).fingerprint
+    (out / "prepared.json").unlink()
+    with pytest.raises(bn.BayesnegError, match=r"prepared\.json is missing; prepare the data again, into a new folder"):
+        bn.load(out)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,17 +13,11 @@ import typer
 
 from bayesneg.cli import options as opt
 from bayesneg.cli.finished.arguments import ItemColumns, ItemDataFile, RunFolder, ids_in, item_data, separated
+from bayesneg.cli.finished.in_parts import check_parts, write_parts
 from bayesneg.cli.finished.listing import list_rows, show_list
 from bayesneg.cli.groups import command
 from bayesneg.cli.output import check_file, counted, named_as_options, say, show, show_json
-from bayesneg.cli.training.processes import (
-    TIMEOUT,
-    is_first,
-    join,
-    load_in_parts,
-    one_after_another,
-    sum_over_processes,
-)
+from bayesneg.cli.training.processes import TIMEOUT, is_first, join, one_after_another
 from bayesneg.data.interactions import Interactions
 from bayesneg.distributed import is_distributed
 from bayesneg.errors import InputError
@@ -136,10 +129,11 @@ def recommend(
     """
     from bayesneg.runs.run import load_run
 
-    _check_out(out, whom, force)
     join("auto", TIMEOUT)
+    one_after_another(lambda: _check_out(out, whom, which, force))
     if is_distributed():
-        _write_parts(run, whom, k, which, out, json=json, quiet=quiet)
+        assert out is not None
+        _write_parts(run, k, which, out, json=json)
         return
     loaded = load_run(run)
     train = loaded.split.train
@@ -148,39 +142,36 @@ def recommend(
     if out is not None:
         users = None if whom.all_users else _users(whom, train)
         found = _write(loaded, users, k, restrictions, titles, out, quiet=quiet)
-        if json:
-            show_json({"out": str(out), "k": k, **found})
-        else:
-            show(f"{counted(found['n_users'], 'user', 'users')}, {counted(found['n_rows'], 'row', 'rows')}: {out}")
+        _say_written(out, k, found, json=json)
     elif whom.items is not None:
         _for_new_user(loaded, whom, k, restrictions, titles, json=json)
     else:
         _for_one(loaded, whom.user, k, restrictions, titles, json=json)
 
 
-def _write_parts(folder: Path, whom: Whom, k: int, which: Which, out: Path | None, *, json: bool, quiet: bool) -> None:
-    """With torchrun: each process writes the users whose embeddings it reads, a Parquet file in the folder ``out``."""
-    from bayesneg.recommendation.table_files import write_frames
-
-    if out is None or out.suffix != ".parquet" or not whom.all_users:
-        raise InputError("several processes write one folder of Parquet files: give --all-users and --out recs.parquet")
-    if which.exclude is not None or which.only is not None:
-        raise InputError("--exclude and --only restrict the catalogue of one process; leave them out with torchrun")
-    run, rank = load_in_parts(folder), int(os.environ["RANK"])
-    one_after_another(lambda: out.mkdir(exist_ok=True) if is_first() else None)
-    chunks = run.recommend_in_chunks(k=k, include_seen=which.include_seen, include_held_out=which.include_held_out)
-    n_rows = sum_over_processes(write_frames(chunks, out / f"part-{rank:05d}.parquet"))
-    n_users = run.split.train.n_users
-    if is_first() and json:
-        show_json({"out": str(out), "k": k, "n_users": n_users, "n_rows": n_rows})
-    elif is_first():
-        show(f"{counted(n_users, 'user', 'users')}, {counted(n_rows, 'row', 'rows')}: {out}")
+def _write_parts(folder: Path, k: int, which: Which, out: Path, *, json: bool) -> None:
+    """With torchrun: each process writes a Parquet file in the folder ``out``."""
+    found = write_parts(folder, out, k=k, include_seen=which.include_seen, include_held_out=which.include_held_out)
+    if is_first():
+        _say_written(out, k, found, json=json)
 
 
-def _check_out(out: Path | None, whom: Whom, force: bool) -> None:
+def _say_written(out: Path, k: int, found: dict[str, int], *, json: bool) -> None:
+    if json:
+        show_json({"out": str(out), "k": k, **found})
+    else:
+        show(f"{counted(found['n_users'], 'user', 'users')}, {counted(found['n_rows'], 'row', 'rows')}: {out}")
+
+
+def _check_out(out: Path | None, whom: Whom, which: Which, force: bool) -> None:
     """Before the run is read."""
     from bayesneg.recommendation.table_files import check_ending
 
+    if is_distributed():
+        if which.exclude is not None or which.only is not None:
+            raise InputError("--exclude and --only restrict the catalogue of one process; leave them out with torchrun")
+        check_parts(out if whom.all_users else None, force=force)
+        return
     if out is None:
         if whom.all_users or whom.users is not None:
             raise InputError("recommendations for many users go to a file; name it with --out recs.parquet")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bayesneg.cli.output import say
 from bayesneg.distributed import is_distributed
-from bayesneg.errors import BayesnegError
 from bayesneg.models.torch.settings import require_torch
 
 if TYPE_CHECKING:
@@ -72,17 +71,12 @@ def one_after_another(read: Callable[[], Found]) -> Found:
     """
     if not is_distributed():
         return read()
-    from bayesneg.distributed.group import agreed
+    from bayesneg.distributed.group import raised_by_all
 
     found: Any = None
     for turn in (is_first(), not is_first()):
-        wrong = ""
-        if turn:
-            try:
-                found = read()
-            except (BayesnegError, OSError) as error:
-                wrong = str(error)
-        agreed(wrong)
+        answer = raised_by_all(read if turn else lambda: None)
+        found = answer if turn else found
     return found
 
 

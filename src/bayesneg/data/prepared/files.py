@@ -17,20 +17,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from bayesneg.errors import InputError
+from bayesneg.errors import DataError, InputError, naming
 
 ROW_GROUP = 1 << 20  # rows, so that the bytes of a Parquet file do not depend on threads
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """A failed write, such as that of a full disk, names its file."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is None:
-            raise OSError(error.errno, error.strerror or str(error), str(path)) from error
-        raise
 
 
 def write_whole(path: Path, content: bytes | memoryview) -> None:
@@ -72,10 +61,28 @@ def write_table(path: Path, frame: pl.DataFrame) -> None:
 
 def mapped(path: Path) -> np.ndarray:
     """An array that is read where it is used; nothing but the header is read now."""
-    try:
+    with _damage_named(path):
         return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-    except (ValueError, EOFError) as error:
-        raise InputError(f"{path}: the file is cut off or damaged ({error}); prepare the data again") from error
+
+
+def read_table(path: Path, column: str) -> pl.Series:
+    """A column of a table."""
+    with _damage_named(path):
+        return pl.read_parquet(path, columns=[column])[column]
+
+
+@contextmanager
+def _damage_named(path: Path) -> Iterator[None]:
+    """A file that cannot be read is named, with the way out: of a split, its folder is made again."""
+    whole = path.parent.parent
+    is_split = (whole / "split.json").is_file()
+    way_out = f"delete {whole}, which is made again" if is_split else "prepare the data again, into a new folder"
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: no such file, but the folder needs it; {way_out}") from error
+    except (ValueError, EOFError, OSError, pl.exceptions.PolarsError) as error:
+        raise DataError(f"{path}: the file is cut off or damaged ({str(error).splitlines()[0]}); {way_out}") from error
 
 
 class GrowingArray:

@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 
 from bayesneg.data.interactions import Interactions
-from bayesneg.data.prepared.files import mapped, read_json, write_array, write_table
+from bayesneg.data.prepared.files import mapped, read_json, read_table, write_array, write_table
 from bayesneg.errors import DataError
 
 FACTS: Final = "prepared.json"
@@ -35,6 +35,16 @@ USERS, ITEMS = "user_ids", "item_ids"
 def is_prepared(folder: Path) -> bool:
     """Whether the folder holds prepared data, all of it."""
     return (folder / FACTS).is_file()
+
+
+def check_whole(folder: Path) -> None:
+    """An error where preparing this folder was interrupted, or the file that marks a whole one is missing."""
+    if (folder / "work" / "plan.json").is_file():
+        raise DataError(
+            f"{folder}: preparing this folder was interrupted; the same bayesneg data prepare goes on with it"
+        )
+    if (folder / "indptr.npy").is_file():
+        raise DataError(f"{folder}: {FACTS} is missing; prepare the data again, into a new folder")
 
 
 def read_facts(folder: Path) -> dict[str, Any]:
@@ -50,10 +60,7 @@ def read_facts(folder: Path) -> dict[str, Any]:
 def load_prepared(folder: Path, *, name: str) -> Interactions:
     """The interactions of a prepared folder, mapped: nothing is read before it is used, except identifiers of text."""
     facts = read_facts(folder)
-    try:
-        data = map_rows(folder, facts, name=name)
-    except FileNotFoundError as error:
-        raise DataError(f"{error.filename}: no such file, but {FACTS} needs it; prepare the data again") from error
+    data = map_rows(folder, facts, name=name)
     counted = (len(data), data.n_users, data.n_items, len(data.indptr) - 1)
     if counted != (facts["interactions"], facts["users"], facts["items"], facts["users"]):
         raise DataError(f"{folder}: its arrays do not have the lengths that {FACTS} says; prepare the data again")
@@ -92,7 +99,7 @@ def write_ids(folder: Path, name: str, ids: pl.Series) -> None:
 
 def _ids(folder: Path, name: str) -> np.ndarray:
     array = folder / f"{name}.npy"
-    return mapped(array) if array.is_file() else pl.read_parquet(folder / f"{name}.parquet")["id"].to_numpy()
+    return mapped(array) if array.is_file() else read_table(folder / f"{name}.parquet", "id").to_numpy()
 
 
 class UserColumns(Mapping[str, np.ndarray]):
@@ -106,7 +113,7 @@ class UserColumns(Mapping[str, np.ndarray]):
         if name not in self._names:
             raise KeyError(name)
         if name not in self._read:
-            values = pl.read_parquet(self._path, columns=[name])[name].to_list()
+            values = read_table(self._path, name).to_list()
             self._read[name] = np.array(values, dtype=object)
         return self._read[name]
 

@@ -15,14 +15,14 @@ from typing import Any, Final
 from bayesneg import checks
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.prepared import folder as layout
-from bayesneg.data.prepared.files import naming, only_writer, read_json, write_json
+from bayesneg.data.prepared.files import only_writer, read_json, write_json
 from bayesneg.data.prepared.rows import RowsReader
 from bayesneg.data.prepared.sorting import merge_runs
 from bayesneg.data.prepared.sources import Sources, find_sources
 from bayesneg.data.readers.columns import Column
 from bayesneg.data.readers.raw_interactions import nothing_left
 from bayesneg.data.reading import Format, read_options
-from bayesneg.errors import InputError
+from bayesneg.errors import InputError, naming
 
 CHUNK_ROWS: Final = 1 << 22
 Progress = Callable[[str, int, int], None]  # takes a stage, the rows that are done, and how many there are

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from bayesneg.data.prepared.files import write_table
+from bayesneg.data.prepared.files import read_table, write_table
 from bayesneg.data.prepared.growing_ids import GrowingIds
 from bayesneg.data.prepared.sorting import write_run
 from bayesneg.data.readers.raw_interactions import RawInteractions, alike, columns_of, one_row_each
@@ -82,7 +82,7 @@ class RowsReader:
         self.user_table = table
 
     def _parts(self, what: str) -> Iterable[pl.Series]:
-        return (pl.read_parquet(self._path(what, number))["id"] for number in range(self.n_chunks))
+        return (read_table(self._path(what, number), "id") for number in range(self.n_chunks))
 
     def _path(self, what: str, number: int) -> Path:
         return self.folder / f"{what}-{number:06}.parquet"

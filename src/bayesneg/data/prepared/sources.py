@@ -38,12 +38,14 @@ class Sources:
 
     def facts(self) -> list[dict[str, Any]]:
         """Each file with its size and the time of its last change."""
-        found = [(path, path.stat()) for path in self.files]
+        found = [(path, _still_there(path).stat()) for path in self.files]
         return [{"file": str(path), "bytes": at.st_size, "modified_ns": at.st_mtime_ns} for path, at in found]
 
     @cached_property
     def n_rows(self) -> int:
         """The rows of all files; of text tables estimated from the length of their first lines."""
+        for path in self.files:
+            _still_there(path)
         if self.is_parquet:
             return int(pl.scan_parquet(list(self.files), glob=False).select(pl.len()).collect().item())
         return sum(map(_n_lines, self.files))
@@ -55,6 +57,7 @@ class Sources:
 
     def chunks(self, number: int, *, first_row: int, size: int) -> Iterator[tuple[int, RawInteractions]]:
         """The rows of one file from ``first_row`` on, about ``size`` at a time, each with the rows it took."""
+        _still_there(self.files[number])
         if self.is_parquet:
             return parquet_chunks(
                 self.files[number],
@@ -88,6 +91,13 @@ def find_sources(given: str | Path | Sequence[str | Path], how: ReadOptions) -> 
         how.refuse_all_but(*COLUMN_OPTIONS, "format", source="Parquet files")
         return _parquet(files, how)
     return _tables(files, how)
+
+
+def _still_there(path: Path) -> Path:
+    """A source that was there when the command began."""
+    if not path.is_file():
+        raise DataError(f"{path}: the file was removed while it was prepared; put it back and give the same command")
+    return path
 
 
 def _files(given: str | Path) -> list[Path]:

@@ -19,11 +19,11 @@ import numpy as np
 
 from bayesneg.data.blocks import released, row_blocks, user_blocks
 from bayesneg.data.interactions import Interactions
-from bayesneg.data.prepared.files import GrowingArray, mapped, naming, only_writer, read_json, scratch_array, write_json
+from bayesneg.data.prepared.files import GrowingArray, mapped, only_writer, read_json, scratch_array, write_json
 from bayesneg.data.prepared.folder import with_fingerprint
 from bayesneg.data.shares import Shares, is_number, n_held_out, valid_or_none
 from bayesneg.data.splits import RULES, TIMED, check_rule, check_sizes, held_positions
-from bayesneg.errors import DataError
+from bayesneg.errors import DataError, naming
 from bayesneg.seeding import stream
 
 FACTS: Final = "split.json"
