@@ -69,9 +69,9 @@ class Environment:
         if beneath is not None:
             (self.packages / "beneath.pth").write_text(f"{beneath.packages}\n", encoding="utf-8")
 
-    def install(self, *what: object, constraints: str = "constraints.txt") -> None:
+    def install(self, *what: object) -> None:
         """Install with pip, within the tested versions."""
-        run(self.python, "-m", "pip", "install", "--quiet", "--no-compile", "-c", ROOT / constraints, *what)
+        run(self.python, "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", *what)
 
     def run(self, *arguments: object, folder: Path) -> str:
         """What the environment's Python prints with these arguments, in a folder outside the checkout."""
