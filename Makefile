@@ -2,6 +2,7 @@
 # make test   lint, format check, types, tests
 # make test-integrations  tests/integrations, MLflow and Weights & Biases among them, in an environment of their own
 #             (.venv-integrations)
+# make test-package  tests/packaging: the wheel in clean environments, alone and with each extra
 # make bench  the benchmarks behind docs/speed.md, audit-kuairec.md and beyond.md (BAYESNEG_DATA names the data; some
 #             hours on two cores; each module also runs alone); docs/reproduction.md: bayesneg reproduce
 # make coverage  the tests, and the share of src/ that they execute (compiled and GPU code is not counted)
@@ -12,7 +13,7 @@ VENV_INTEGRATIONS := .venv-integrations
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo picture test test-integrations coverage bench format clean
+.PHONY: demo picture test test-package test-integrations coverage bench format clean
 .DEFAULT_GOAL := demo
 
 # a learning rate of 0.05 is better than 0.1 on validation data, and 0.01 needs more epochs than fit into a minute
@@ -29,14 +30,18 @@ test: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/packaging
+
+# builds the wheel, and installs it with what it requires and with each extra
+test-package: $(VENV)/.installed-dev
+	$(BIN)/pytest tests/packaging
 
 test-integrations: $(VENV_INTEGRATIONS)/.installed
 	$(VENV_INTEGRATIONS)/bin/python -c 'import datasets, mlflow, pykeen, pytorch_lightning, sentence_transformers, torch_geometric, wandb'
 	$(VENV_INTEGRATIONS)/bin/pytest tests/integrations
 
 coverage: $(VENV)/.installed-dev
-	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
+	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/packaging --cov --cov-report=term:skip-covered
 
 MEASURED := $(addprefix speed.bench_,epoch peers cdf scaling threads ceilings evaluation reading million lightgcn serving) \
   $(addprefix speed.losses.bench_,losses pools drop_in) $(addprefix quality.,score_cdf over_time likelihoods)

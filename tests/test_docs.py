@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-import tomllib
 import types
 from importlib import import_module
 from pathlib import Path
@@ -146,8 +145,7 @@ def test_the_page_on_torch_loops_has_a_row_for_every_sampler():
 def test_the_version_is_the_same_everywhere():
     import bayesneg as bn
 
-    version = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    assert bn.__version__ == version
+    version = bn.__version__  # pyproject.toml reads it, too
     for name, pattern in {
         "CITATION.cff": r"^version: (\S+)$",
         "README.md": r"version += \{([^}]+)\}",

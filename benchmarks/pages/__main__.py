@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 
-PAGES = ("results", "speed", "reproduction", "audit_kuairec", "weighted_pools", "study", "defaults")
+PAGES = ("results", "speed", "reproduction", "audit_kuairec", "weighted_pools", "study", "defaults", "install")
 
 
 def main() -> None:

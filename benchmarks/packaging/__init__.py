@@ -1,0 +1,1 @@
+"""What a user installs: the wheel, its dependencies, their sizes and licences."""
