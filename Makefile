@@ -3,8 +3,9 @@
 # make test-integrations  tests/integrations, MLflow and Weights & Biases among them, in an environment of their own
 #             (.venv-integrations)
 # make test-package  tests/packaging: the wheel in clean environments, alone and with each extra
-# make bench  the benchmarks behind docs/speed.md, audit-kuairec.md and beyond.md (BAYESNEG_DATA names the data; some
-#             hours on two cores; each module also runs alone); docs/reproduction.md: bayesneg reproduce
+# make docs   the docs site, in build/site: warnings are errors, links and resources are checked
+# make bench  the benchmarks behind docs/explanation/speed.md, audit-kuairec.md and beyond.md (BAYESNEG_DATA names the data; some
+#             hours on two cores; each module also runs alone); docs/explanation/reproduction.md: bayesneg reproduce
 # make coverage  the tests, and the share of src/ that they execute (compiled and GPU code is not counted)
 # make format rewrite the sources in the project's style
 PYTHON ?= python3
@@ -13,7 +14,7 @@ VENV_INTEGRATIONS := .venv-integrations
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo picture test test-package test-integrations coverage bench format clean
+.PHONY: demo picture test test-package test-integrations coverage docs bench format clean
 .DEFAULT_GOAL := demo
 
 # a learning rate of 0.05 is better than 0.1 on validation data, and 0.01 needs more epochs than fit into a minute
@@ -43,6 +44,11 @@ test-integrations: $(VENV_INTEGRATIONS)/.installed
 coverage: $(VENV)/.installed-dev
 	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/packaging --cov --cov-report=term:skip-covered
 
+# the tutorials are executed: they use torch and the search
+docs: $(VENV)/.installed-docs
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -b html docs build/site
+	$(BIN)/python .ci/check_site.py build/site
+
 MEASURED := $(addprefix speed.bench_,epoch peers cdf scaling threads ceilings evaluation reading million lightgcn serving) \
   $(addprefix speed.losses.bench_,losses pools drop_in) $(addprefix quality.,score_cdf over_time likelihoods)
 
@@ -71,6 +77,10 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 # the tests cover the torch models, the search and its database, exports with an index, the server and TensorBoard as well
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,torch,tune,postgres,index,serve,tensorboard]'
+	@touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[docs,torch,tune]'
 	@touch $@
 
 $(VENV)/.installed-%: $(VENV)/.installed

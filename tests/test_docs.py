@@ -14,13 +14,19 @@ import pytest
 from benchmarks.pages.__main__ import PAGES as RESULTS_PAGES
 
 HOME = Path(__file__).parent.parent
-PAGES = sorted(str(path.relative_to(HOME)) for path in (*HOME.glob("*.md"), *HOME.glob("docs/*.md")))
+MARKDOWN = sorted(
+    str(path.relative_to(HOME))
+    for path in (*HOME.glob("*.md"), *HOME.glob("docs/**/*.md"))
+    if "reference/api" not in path.as_posix()  # made when the site is built
+)
 BLOCK = re.compile(
-    r"(?:as `(?P<file>\w+\.(?:py|toml))`:\n\n)?```(?P<language>python|toml|sh|bash|console)\n(?P<text>.*?)```",
+    r"(?:as `(?P<file>\w+\.(?:py|toml))`:\n\n)?"
+    r"```(?:\{code-cell\} )?(?P<language>python|toml|sh|bash|console)\n(?P<text>.*?)```",
     re.DOTALL,
 )
 # pages whose code tests/integrations runs, in an environment of their own
-ELSEWHERE = sorted(str(path.relative_to(HOME)) for path in HOME.glob("docs/integrations/*.md"))
+ELSEWHERE = [page for page in MARKDOWN if page.startswith("docs/how-to/integrations/")]
+PAGES = [page for page in MARKDOWN if page not in ELSEWHERE]
 # commands that are parsed only: they need data that is not here, or minutes, or do not end
 NOT_RUN = re.compile(
     r"kuairec|clicks\.csv|shown\.csv|ratings\.csv|ml-100k|\breproduce\b|\btune\b|bayesneg serve\b|mlflow:|wandb:"
@@ -114,7 +120,7 @@ def test_a_command_of_a_page_has_the_options_it_is_given(command):
         group.make_context(name, rest)  # parses, converts and refuses; runs nothing
 
 
-@pytest.mark.parametrize("page", [*PAGES, *ELSEWHERE])
+@pytest.mark.parametrize("page", MARKDOWN)
 def test_what_a_page_refers_to_is_there(page):
     text = (HOME / page).read_text(encoding="utf-8")
     links = [link for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text) if "://" not in link]
@@ -136,7 +142,7 @@ def test_what_a_docstring_refers_to_is_there():
 def test_the_page_on_torch_loops_has_a_row_for_every_sampler():
     from bayesneg.samplers.registry import samplers
 
-    page = (HOME / "docs" / "torch.md").read_text(encoding="utf-8")
+    page = (HOME / "docs" / "how-to" / "torch.md").read_text(encoding="utf-8")
     rows = "".join(line for line in page.splitlines() if line.startswith("| `bn."))
     missing = {each.kind.__name__ for each in samplers().values()} - set(re.findall(r"\b([A-Z]\w+)\(", rows))
     assert not missing
@@ -148,7 +154,7 @@ def test_the_version_is_the_same_everywhere():
     version = bn.__version__  # pyproject.toml reads it, too
     for name, pattern in {
         "CITATION.cff": r"^version: (\S+)$",
-        "README.md": r"version += \{([^}]+)\}",
+        "docs/citing.md": r"version += \{([^}]+)\}",
         "CHANGELOG.md": r"^## (\d\S*?),? ",
     }.items():
         assert re.search(pattern, (HOME / name).read_text(encoding="utf-8"), flags=re.MULTILINE)[1] == version, name

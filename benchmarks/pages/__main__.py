@@ -1,7 +1,7 @@
 """Write the pages of ``docs/`` that are made from results, or check that they are current.
 
 python -m benchmarks.pages                       write all of them
-python -m benchmarks.pages study --check         exit 1 if docs/study.md or one of its figures is out of date
+python -m benchmarks.pages study --check         exit 1 if docs/explanation/study.md or one of its figures is out of date
 """
 
 from __future__ import annotations

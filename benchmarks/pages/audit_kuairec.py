@@ -1,4 +1,4 @@
-"""docs/audit-kuairec.md, its tables and figures, from results/audit_kuairec.parquet."""
+"""docs/explanation/audit-kuairec.md, its tables and figures, from results/audit_kuairec.parquet."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def document(found: Sequence[AuditedSplit]) -> str:
         ),
         "All measures (hardness, popularity of the picks, TNR, INF, NDCG@20, calibration of picks and candidates) are in "
         "[tables/audit-kuairec.csv](tables/audit-kuairec.csv), the bins of the reliability diagrams in "
-        "[tables/audit-kuairec-bins.csv](tables/audit-kuairec-bins.csv). [audit.md](audit.md) defines the measures; "
+        "[tables/audit-kuairec-bins.csv](tables/audit-kuairec-bins.csv). [audit.md](../how-to/audit.md) defines the measures; "
         f"`python -m benchmarks.studies.audit_kuairec` runs the study. {MADE}",
     )
 

@@ -1,4 +1,4 @@
-"""docs/defaults.md: what `bayesneg train DATA` gives out of the box, from ``benchmarks.quality.defaults``."""
+"""docs/explanation/defaults.md: what `bayesneg train DATA` gives out of the box, from ``benchmarks.quality.defaults``."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""docs/install.md: what an install brings, from ``benchmarks.packaging.bench_install``."""
+"""docs/how-to/install.md: what an install brings, from ``benchmarks.packaging.bench_install``."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from benchmarks.machine import read_result
-from benchmarks.pages.publish import DOCS, keep
+from benchmarks.machine import ROOT, read_result
+from benchmarks.pages.publish import keep
 from benchmarks.pages.text import MADE, folded, page, table
 
 USES: Final = {
@@ -24,7 +24,7 @@ USES: Final = {
 def publish(*, check: bool) -> None:
     found = read_result("packaging/bench_install")
     assert found is not None
-    keep(DOCS / "install.md", _page(found), check=check)
+    keep(ROOT / "docs" / "how-to" / "install.md", _page(found), check=check)
 
 
 def _page(found: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 
 from benchmarks.machine import ROOT
 
-DOCS: Final = ROOT / "docs"
+DOCS: Final = ROOT / "docs" / "explanation"
 TAG: Final = re.compile(r"<[^>]*>")
 # Ids in an SVG depend on the last bits of its numbers.
 IDS: Final = re.compile(r'\b(?:id="[^"]*"|clip-path="[^"]*")|href="#[^"]*"|url\(#[^)]*\)')

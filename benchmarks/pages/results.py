@@ -1,4 +1,4 @@
-"""docs/results.md and the short table of README.md, from the archive of the reproduction on MovieLens-100K with MF."""
+"""docs/explanation/results.md, from the archive of the reproduction on MovieLens-100K with MF."""
 
 from __future__ import annotations
 
@@ -12,14 +12,10 @@ from bayesneg.evaluation.statistics import paired_difference
 from bayesneg.reproduction.published import published
 from bayesneg.reproduction.studies import NEAR
 from benchmarks import archive
-from benchmarks.machine import RESULTS, ROOT
+from benchmarks.machine import RESULTS
 from benchmarks.pages.publish import DOCS, keep
 from benchmarks.pages.text import MADE, folded, signed, table, with_interval
 from benchmarks.pages.text import page as joined
-
-README: Final = ROOT / "README.md"
-BEGIN: Final = "<!-- begin: written by benchmarks.pages -->"
-END: Final = "<!-- end: written by benchmarks.pages -->"
 
 # NDCG@5, @10, @20 of MF on MovieLens-100K as published; table 2 (comparison) and table 3 (study of BNS)
 PAPER: Final = {
@@ -34,7 +30,6 @@ LEAKY: Final = "highest NDCG@20 seen on test"
 ROWS: Final = ("RNS", "PNS", "AOBPR", "AOBPR (rank by factor)", "DNS", "DNS (m = 5)", "SRNS", "BNS",
                "BNS (F over all items)", "BNS-1", "BNS-2", "BNS-3", "BNS-4", "Posterior")  # fmt: skip
 RIVAL: Final = "DNS (m = 5)"  # as many candidates as BNS
-SHORT: Final = ("RNS", "PNS", "AOBPR", "SRNS", "DNS", RIVAL, "BNS")  # the README's rows
 
 Run = dict[str, Any]
 
@@ -42,7 +37,6 @@ Run = dict[str, Any]
 def publish(*, check: bool) -> None:
     runs = _measured()
     keep(DOCS / "results.md", page(runs), check=check)
-    keep(README, with_table(README.read_text(encoding="utf-8"), runs), check=check)
 
 
 def page(runs: Sequence[Run]) -> str:
@@ -63,22 +57,6 @@ def page(runs: Sequence[Run]) -> str:
         "`mapping_users.csv`; `bayesneg reproduce table2 --dataset ml-100k --model mf` (likewise `table3`, `readings`, "
         f"`fig4`) runs the rows again. {MADE}",
     )
-
-
-def with_table(readme: str, runs: Sequence[Run]) -> str:
-    """The README with its short table between the two marks recomputed."""
-    before, begin, rest = readme.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"README.md must hold the two marks {BEGIN} and {END}")
-    groups = _by_label(runs)
-    rows = [
-        [label, str(len(own)), with_interval(_finals(own, MAIN)), _paper(label, 20), with_interval(_values(own, "tnr"))]
-        for label, own in groups.items()
-        if label in SHORT
-    ]
-    short = table(["sampler", "seeds", "NDCG@20", "paper", "TNR"], rows)
-    return f"{before}{begin}\n{short}\n{end}{after}"
 
 
 def _ranking(runs: Sequence[Run]) -> list[str]:

@@ -1,4 +1,4 @@
-"""docs/weighted-pools.md, from the runs of ``benchmarks.studies.weighted_pools``."""
+"""docs/explanation/weighted-pools.md, from the runs of ``benchmarks.studies.weighted_pools``."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
     python -m benchmarks.scale.bench_ranks [--device cuda] [--only quality,bytes,memory,overhead]
 
 - quality: TorchMF with exact BNS on ``synthetic``, several seeds, by 1, 2 and 4 processes; NDCG@20 against 1 process.
-- bytes: payload that the processes count, per step, against the formula of docs/scale.md, and what the loopback device
-  of the system has carried (Linux, gloo).
+- bytes: payload that the processes count, per step, against the formula of docs/how-to/scale.md, and what the loopback
+  device of the system has carried (Linux, gloo).
 - memory: the peak of a process above what it holds before the model is made, with tables of 1, 1/2 and 1/4.
 - overhead: seconds per epoch of one process through the distributed path and through the plain one, in turns.
 
@@ -93,7 +93,7 @@ def started(model: Any, split: Any, sampler: Any) -> tuple[Any, Any, Any]:
 
 
 def formula(train: Any, size: int, counts: bool) -> dict[str, float]:
-    """Expected bytes per step of all processes together, as docs/scale.md has them."""
+    """Expected bytes per step of all processes together, as docs/how-to/scale.md has them."""
     m, b, away = CANDIDATES if counts else 1, BATCH / size, (size - 1) / size
     p = train.popularity / len(train)
     missed = (1 - p) ** b * (1 - 1 / train.n_items) ** (b * m)

@@ -5,7 +5,7 @@
 MF at the paper's settings; of each user's positives 10, 30 or 50% are hidden. Priors that assume a ratio of hidden
 to observed positives are shown twice: with their default, 0.25, and with the true one. Finished runs are kept in
 runs/audit_kuairec.jsonl and are not repeated when the script is started again, with more seeds or samplers. Writes
-results/audit_kuairec.parquet, from which docs/audit-kuairec.md is made.
+results/audit_kuairec.parquet, from which docs/explanation/audit-kuairec.md is made.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 ``pack`` writes cells.jsonl and data.npz to FOLDER; ``run`` needs NumPy, SciPy, numba and torch. What it records are the
 lines that ``bayesneg reproduce`` would have: append them to its records.jsonl, or keep them in
-results/reproduction/, from which docs/reproduction.md is made. An interrupted run resumes.
+results/reproduction/, from which docs/explanation/reproduction.md is made. An interrupted run resumes.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Nine tenths of the training part are trained on and the tenth is evaluated; the 
 setting for all: cosine, temperature 0.08, negative weight 1.22, a pool of 2,048, batches of 2,048, 64 dimensions. The
 learning rate is the best of three for ω = 1 on the same tenth. The oracle knows the evaluated tenth and is an upper
 bound. A run is a file in runs/weighted_pools/, and an interrupted study resumes; with all runs there,
-results/studies/weighted_pools.json is written, from which ``benchmarks.pages`` makes docs/weighted-pools.md.
+results/studies/weighted_pools.json is written, from which ``benchmarks.pages`` makes the page weighted-pools.md.
 """
 
 from __future__ import annotations

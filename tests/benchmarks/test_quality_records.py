@@ -16,7 +16,7 @@ def signed(value: float) -> str:
 
 
 def test_the_errors_of_f_among_in_batch_negatives_are_those_of_the_record() -> None:
-    found, text = read_result("quality/in_batch_cdf"), (DOCS / "samplers.md").read_text(encoding="utf-8")
+    found, text = read_result("quality/in_batch_cdf"), (DOCS / "reference" / "samplers.md").read_text(encoding="utf-8")
     assert found is not None
     for size, bands in found["sizes"].items():
         for band, own in bands.items():
@@ -29,7 +29,7 @@ def test_the_errors_of_f_among_in_batch_negatives_are_those_of_the_record() -> N
 
 
 def test_exact_against_refreshed_f_in_a_torch_loop_is_that_of_the_record() -> None:
-    found, text = read_result("quality/drop_in_cdf"), (DOCS / "torch.md").read_text(encoding="utf-8")
+    found, text = read_result("quality/drop_in_cdf"), (DOCS / "how-to" / "torch.md").read_text(encoding="utf-8")
     assert found is not None
     for name, title in (("ml-100k", "ML-100K"), ("ml-1m", "ML-1M")):
         own = found["data"][name]["refreshed − exact"]
@@ -51,7 +51,7 @@ TITLES = {"ml-100k": "ML-100K", "ml-1m": "ML-1M"}
 
 
 def test_what_folding_in_loses_is_that_of_the_record() -> None:
-    found, text = read_result("quality/fold_in"), (DOCS / "using.md").read_text(encoding="utf-8")
+    found, text = read_result("quality/fold_in"), (DOCS / "how-to" / "using.md").read_text(encoding="utf-8")
     assert found is not None
     for name, title in TITLES.items():
         for model, own in found["data"][name]["models"].items():

@@ -1,4 +1,4 @@
-"""docs/reproduction.md from a few records of a short sweep."""
+"""docs/explanation/reproduction.md from a few records of a short sweep."""
 
 from __future__ import annotations
 

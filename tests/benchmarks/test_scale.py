@@ -1,4 +1,4 @@
-"""What docs/data.md and docs/scale.md say is what was recorded; the goals are met."""
+"""What docs/how-to/data.md and docs/how-to/scale.md say is what was recorded; the goals are met."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from benchmarks.machine import read_result
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-PAGE, PROCESSES = ((DOCS / name).read_text(encoding="utf-8") for name in ("data.md", "scale.md"))
+PAGE, PROCESSES = ((DOCS / name).read_text(encoding="utf-8") for name in ("how-to/data.md", "how-to/scale.md"))
 RULES = ("interaction", "last", "time")
 
 

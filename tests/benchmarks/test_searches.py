@@ -1,4 +1,4 @@
-"""What docs/tuning.md says of searches over machines is what was measured."""
+"""What docs/how-to/tuning.md says of searches over machines is what was measured."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.machine import read_result
 
-PAGE = (Path(__file__).parents[2] / "docs" / "tuning.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "tuning.md").read_text(encoding="utf-8")
 
 
 def test_the_page_has_the_figures_of_the_record():

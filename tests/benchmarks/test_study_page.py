@@ -1,4 +1,4 @@
-"""docs/study.md from small archives, complete and not; numbers are computed again from the archived arrays alone."""
+"""docs/explanation/study.md from small archives, complete and not; numbers are computed again from the arrays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from benchmarks.pages.study.records import Records, pairs, read
 from benchmarks.studies.negatives import plan, store
 from benchmarks.studies.negatives.contenders import BASELINES, CONTENDERS
 
-PLAN = Path(__file__).parents[2] / "docs" / "study-plan.md"
+PLAN = Path(__file__).parents[2] / "docs" / "explanation" / "study-plan.md"
 BONUS = {"bpr": 0.3, "posterior": -0.01}  # on the test part only: there bpr is best, and the gain is small
 
 

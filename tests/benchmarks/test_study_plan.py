@@ -13,7 +13,7 @@ from benchmarks.studies.negatives.contenders import BASELINES, CONTENDERS, Given
 from benchmarks.studies.negatives.priors import StoredPrior, store_prior
 from benchmarks.studies.negatives.training import prior_named
 
-PLAN = Path(__file__).parents[2] / "docs" / "study-plan.md"
+PLAN = Path(__file__).parents[2] / "docs" / "explanation" / "study-plan.md"
 PAIRS = [(dataset, model) for dataset in plan.DATASETS for model in plan.MODELS]
 
 

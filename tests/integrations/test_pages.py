@@ -10,7 +10,7 @@ import pytest
 from benchmarks.integrations.text_world import tiny_encoder
 from tests.integrations.needs import needs
 
-PAGES = Path(__file__).parents[2] / "docs" / "integrations"
+PAGES = Path(__file__).parents[2] / "docs" / "how-to" / "integrations"
 NEEDED = {
     "lightning": ("pytorch_lightning",),
     "pykeen": ("pykeen",),

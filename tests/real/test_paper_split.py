@@ -1,4 +1,4 @@
-"""The paper's figures on the authors' split of ML-100K: the mean of seeds 0, 1 and 2, as in docs/results.md."""
+"""The paper's figures on the authors' split of ML-100K: mean of seeds 0, 1 and 2, as in docs/explanation/results.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The requests on docs/serving.md get the answers that stand there, from the model of its first command."""
+"""The requests on docs/how-to/serving.md get the answers that stand there, from the model of its first command."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bayesneg.serving.limits import Limits
 from bayesneg.serving.reloading import Reloader
 from bayesneg.serving.telemetry import Telemetry
 
-PAGE = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "serving.md").read_text(encoding="utf-8")
 HOST = "http://127.0.0.1:8000"
 
 

@@ -1,4 +1,4 @@
-"""BPR with one negative, a part of docs/study.md: its tables and figures, from the archives in results/beyond/."""
+"""BPR with one negative, a part of docs/explanation/study.md: its tables and figures, from the archives in results/beyond/."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def publish_tables(found: Sequence[DatasetStudy], *, check: bool) -> None:
 
 
 def parts(found: Sequence[DatasetStudy]) -> list[str]:
-    """What docs/study.md says of it."""
+    """What docs/explanation/study.md says of it."""
     return [
         "BNS with a learned prior and a consistent likelihood, BPR and one negative, on MF and LightGCN with ensembles, against EASE, ALS and "
         "the best row of the paper: the study before this one. Settings and epoch were chosen on random tenths of the "
@@ -59,7 +59,7 @@ def parts(found: Sequence[DatasetStudy]) -> list[str]:
         "Final runs of MovieLens-100K with MF were repeated after a fix of the top bin of the isotonic calibration curve "
         "of the learned prior; the other runs of learned priors predate it. Model settings are changes of `MF.paper()` and "
         "`LightGCN.paper()`; `ensemble_size` models are trained together and score by their mean "
-        "([models.md](models.md)). Everything that was tried on validation is in "
+        "([models.md](../reference/models.md)). Everything that was tried on validation is in "
         "[tables/beyond-search.csv](tables/beyond-search.csv). `python -m benchmarks.studies.beyond` runs it.",
         *(folded(title(study), *sections(study)) for study in found),
     ]

@@ -1,4 +1,4 @@
-"""The text of docs/reproduction.md: the share that reproduces, the readings, the figures and the theory."""
+"""The text of docs/explanation/reproduction.md: the share that reproduces, the readings, the figures and the theory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/reproduction.md, its tables and figures, from the archives in results/reproduction/."""
+"""docs/explanation/reproduction.md, its tables and figures, from the archives in results/reproduction/."""
 
 from __future__ import annotations
 

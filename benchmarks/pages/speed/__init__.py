@@ -1,3 +1,3 @@
-"""docs/speed.md: seconds, memory and agreement, and their plots."""
+"""docs/explanation/speed.md: seconds, memory and agreement, and their plots."""
 
 from benchmarks.pages.speed.page import publish as publish

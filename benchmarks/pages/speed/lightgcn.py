@@ -1,4 +1,4 @@
-"""The parts of docs/speed.md about LightGCN's speed, each only where its result file exists."""
+"""The parts of docs/explanation/speed.md about LightGCN's speed, each only where its result file exists."""
 
 from __future__ import annotations
 

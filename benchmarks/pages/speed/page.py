@@ -1,4 +1,4 @@
-"""docs/speed.md and its plots, from the files in results/speed and results/quality; a section for each that exists."""
+"""docs/explanation/speed.md and its plots, from the files in results/speed and results/quality; a section for each that exists."""
 
 from __future__ import annotations
 

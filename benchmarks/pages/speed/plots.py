@@ -1,4 +1,4 @@
-"""The sections of docs/speed.md that have plots, and the plots."""
+"""The sections of docs/explanation/speed.md that have plots, and the plots."""
 
 from __future__ import annotations
 

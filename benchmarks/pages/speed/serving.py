@@ -1,4 +1,4 @@
-"""The part of docs/speed.md about ``bayesneg serve``."""
+"""The part of docs/explanation/speed.md about ``bayesneg serve``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sections of docs/speed.md on several weighted negatives: losses, shared pools, the drop-in loop."""
+"""The sections of docs/explanation/speed.md on several weighted negatives: losses, shared pools, the drop-in loop."""
 
 from __future__ import annotations
 

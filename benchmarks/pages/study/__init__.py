@@ -1,3 +1,3 @@
-"""docs/study.md: what knowing the false negatives is worth, from the runs of ``benchmarks.studies.negatives``."""
+"""docs/explanation/study.md: what knowing the false negatives is worth, from the runs of ``benchmarks.studies.negatives``."""
 
 from benchmarks.pages.study.page import publish as publish

@@ -1,4 +1,4 @@
-"""What docs/study.md says of its data and of the priors."""
+"""What docs/explanation/study.md says of its data and of the priors."""
 
 from __future__ import annotations
 

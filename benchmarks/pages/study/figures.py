@@ -1,4 +1,4 @@
-"""The figures of docs/study.md: quality against the gradient on false negatives and against seconds of training."""
+"""The figures of docs/explanation/study.md: quality against the gradient on false negatives and against seconds of training."""
 
 from __future__ import annotations
 

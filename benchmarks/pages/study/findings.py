@@ -1,4 +1,4 @@
-"""The first screen of docs/study.md: what the runs say so far, and what is still to be run."""
+"""The first screen of docs/explanation/study.md: what the runs say so far, and what is still to be run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.pages.text import folded, signed, table
 from benchmarks.studies.negatives.contenders import BASELINES
 from benchmarks.studies.negatives.plan import MODELS, SEEDS
 
-GOALS: Final = {  # NDCG@20 on the test part, from docs/study-plan.md
+GOALS: Final = {  # NDCG@20 on the test part, from docs/explanation/study-plan.md
     ("gowalla", "mf"): 0.157,
     ("gowalla", "lightgcn"): 0.158,
     ("yelp2018", "mf"): 0.060,

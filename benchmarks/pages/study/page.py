@@ -1,4 +1,4 @@
-"""docs/study.md, its tables and figures, from the archive in results/study/."""
+"""docs/explanation/study.md, its tables and figures, from the archive in results/study/."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def page(
     plan: str,
     appendix: Sequence[str] = (),
 ) -> str:
-    """The page; ``plan`` is the text of docs/study-plan.md, ``appendix`` what was measured apart from the study."""
+    """The page; ``plan`` is the text of docs/explanation/study-plan.md, ``appendix`` what was measured apart from the study."""
     return joined(
         "# What knowing the false negatives is worth",
         f"MF and LightGCN on four datasets, trained with {len(CONTENDERS)} pairs of loss and sampler under one budget, with posterior weights of "

@@ -1,4 +1,4 @@
-"""The folded tables of docs/study.md, and its tables as CSV."""
+"""The folded tables of docs/explanation/study.md, and its tables as CSV."""
 
 from __future__ import annotations
 
@@ -237,10 +237,10 @@ def below(found: Sequence[Dataset]) -> list[str]:
 
 
 def changes(plan: str) -> list[str]:
-    """What docs/study-plan.md says below "Changes"."""
+    """What docs/explanation/study-plan.md says below "Changes"."""
     section = re.search(r"^## Changes\n(.*?)(?=^## |\Z)", plan, flags=re.DOTALL | re.MULTILINE)
     if section is None:
-        raise SystemExit('docs/study-plan.md has no section "## Changes"; the page of the study prints it')
+        raise SystemExit('docs/explanation/study-plan.md has no section "## Changes"; the page of the study prints it')
     return [section[1].strip() or "None."]
 
 

@@ -1,1 +1,1 @@
-"""The study of docs/study.md: what knowing the false negatives is worth, contender by contender."""
+"""The study of docs/explanation/study.md: what knowing the false negatives is worth, contender by contender."""

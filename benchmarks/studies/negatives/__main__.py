@@ -1,4 +1,4 @@
-"""Run a stage of the study of docs/study.md; what is finished stays, and an interrupted stage resumes.
+"""Run a stage of the study of docs/explanation/study.md; what is finished stays, and an interrupted stage resumes.
 
     BAYESNEG_DATA=… python -m benchmarks.studies.negatives pilot gowalla mf [--jobs 4] [--seconds 500]
     BAYESNEG_DATA=… python -m benchmarks.studies.negatives search gowalla mf [--only posterior,oracle]

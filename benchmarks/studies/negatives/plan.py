@@ -1,4 +1,4 @@
-"""What the study runs, stage by stage, as docs/study-plan.md registers it before any run.
+"""What the study runs, stage by stage, as docs/explanation/study-plan.md registers it before any run.
 
 ``pilot`` finds, for plain softmax on the validation part, what all contenders of a model then share; ``search`` tries
 six settings of every contender on the same part; ``final`` trains the best of each on the whole training part.

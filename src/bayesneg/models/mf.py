@@ -120,7 +120,7 @@ class MF:
 
     @classmethod
     def recommended(cls, **changes: Any) -> Self:
-        """The settings that go with ``BNS.recommended()``; docs/defaults.md has them beside baselines.
+        """The settings that go with ``BNS.recommended()``; docs/explanation/defaults.md has them beside baselines.
 
         Args:
             **changes: Fields that differ from the recommended settings.

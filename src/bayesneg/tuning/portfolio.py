@@ -1,8 +1,9 @@
 """What is searched unless something else is asked for: the winners of the study of negatives, and BPR beside them.
 
-docs/study.md, as far as it is run: a softmax with a negative weight, over a uniform pool that the batch shares or over
-in-batch negatives, is the best on validation data on all four datasets, on some with posterior weights and on some
-without. The temperature matters most, and is lower with weights. Models, pool, batch size and ranges follow the study.
+docs/explanation/study.md, as far as it is run: a softmax with a negative weight, over a uniform pool that the batch
+shares or over in-batch negatives, is the best on validation data on all four datasets, on some with posterior weights
+and on some without. The temperature matters most, and is lower with weights. Models, pool, batch size and ranges follow
+the study.
 """
 
 from __future__ import annotations

@@ -59,9 +59,9 @@ def tune(
 ) -> TuningResult:
     """Search the settings of samplers and losses on validation data, and recommend one with its evidence.
 
-    ``bn.tune(None, split)`` searches the winners of docs/study.md: a softmax over a shared uniform pool or in-batch
-    negatives, with posterior weights and without, beside BPR with RNS and BNS, each with a model that suits it. What
-    needs torch is left out where torch is not installed, and a warning says so.
+    ``bn.tune(None, split)`` searches the winners of docs/explanation/study.md: a softmax over a shared uniform pool or
+    in-batch negatives, with posterior weights and without, beside BPR with RNS and BNS, each with a model that suits
+    it. What needs torch is left out where torch is not installed, and a warning says so.
 
     The test labels are used once, in the final comparison of the best setting of each sampler with plain RNS (one
     negative, BPR) and the baselines. A setting that is not clearly better there than something simpler is not

@@ -1,6 +1,6 @@
 """Sweeps over the catalogue that stop as soon as the choice is proved: compiled.
 
-docs/equations.md has the proof behind :func:`most_promising`.
+docs/explanation/equations.md has the proof behind :func:`most_promising`.
 """
 
 from __future__ import annotations
