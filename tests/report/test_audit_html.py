@@ -19,7 +19,6 @@ from bayesneg.report.audit_page.page import render, write_audit
 from bayesneg.report.audit_page.rows import audit_finding, audited, calibration_finding, hidden_note, measured
 from bayesneg.report.false_negatives import ONE_SEED
 from bayesneg.report.groups import RunGroup
-from browser import open_without_complaint
 
 HOSTILE = """<script>alert(1)</script>"' & $x_1$ id="p" url(#a)"""
 
@@ -211,8 +210,3 @@ def test_a_page_needs_a_run_and_a_file(records, tmp_path):
 def test_importing_the_page_does_not_import_matplotlib():
     code = "import sys, bayesneg.report.audit_page.page; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_a_browser_opens_the_page_without_a_word_of_complaint(rendered, tmp_path):
-    (tmp_path / "audit.html").write_text(rendered("several splits"), encoding="utf-8")
-    open_without_complaint(tmp_path / "audit.html", tmp_path)
