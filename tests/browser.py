@@ -212,6 +212,7 @@ class OpenPage:
 
     def pdf(self, path: Path) -> Path:
         """The page on paper."""
+        self.call("Emulation.setEmulatedMedia", media="print")
         found = self.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True)
         path.write_bytes(base64.b64decode(found["data"]))
         return path

@@ -149,7 +149,6 @@ def test_resume_keeps_the_finished_runs(bayesneg, ratings):
         (["--probes", 0], "probes must be"),
         (["--users", -1], "--users must be a whole number of at least 0, got -1"),
         (["--item-data", "nosuch.csv"], "nosuch.csv"),
-        (["--item-data", "ratings.csv"], "ratings.csv has"),
         (["--seeds", 0], "seeds must be at least 1"),
         (["--resume"], "--resume needs --out"),
         (["--out", "same.html", "--report", "./same.html"], "--out and --report are both same.html"),

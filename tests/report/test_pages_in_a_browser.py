@@ -24,6 +24,14 @@ def timed(record, seconds):
     return replace(record, epochs=[{**line, "seconds": seconds} for line in record.epochs])
 
 
+def with_all_metrics(record):
+    """As many metrics as a run has."""
+    more = {f"{name}@{k}": 0.0123 for name in ("hit", "mrr", "map", "precision", "recall") for k in (5, 10, 20)}
+    more |= {f"popularity@{k}": 258.4 for k in (5, 10, 20)} | {f"coverage@{k}": 0.1838 for k in (5, 10, 20)}
+    final = {**more, **record.final}
+    return replace(record, final=final, intervals={key: (value * 0.9, value * 1.1) for key, value in final.items()})
+
+
 @pytest.fixture(scope="module")
 def records():
     """An audit with a drill-down: with a posterior, without one, with test labels, and with a hostile name."""
@@ -49,7 +57,7 @@ def pages(records, tmp_path_factory):
     more = [run(LONG, seed, 0.41 + seed / 100) for seed in range(3)]
     compared = [*three_samplers(), *(timed(each, 30.0) for each in more), timed(run(HOSTILE, ndcg=0.39), 0.004), ease]
     return {
-        "comparison": write_report(compared, folder / "comparison.html"),
+        "comparison": write_report([with_all_metrics(each) for each in compared], folder / "comparison.html"),
         "audit": write_audit(records, folder / "audit.html"),
         "run": write_report([run("RNS")], folder / "run.html"),
     }

@@ -12,6 +12,7 @@ from bayesneg.report.audit_page.rows import AuditedSplit
 from bayesneg.report.pages import Explorer, Section
 from bayesneg.runs.record import RunRecord
 
+TITLES = ("title", "name")  # columns that are shown if they are there; else the first beside the identifier
 Names = Mapping[str, str]  # identifier of an item → what is shown
 
 
@@ -57,9 +58,9 @@ def item_names(path: str | Path | None) -> dict[str, str]:
     others = [name for name in table.columns if name != key]
     if key is None or not others:
         raise InputError(f"{path} must have a column item or id and one beside it, got {', '.join(table.columns)}")
-    ids = [str(value) for value in table[key].to_list()]
-    rows = zip(ids, table[others[0]].to_list(), strict=True)
-    return {id: f"{title} ({id})" for id, title in reversed(list(rows)) if title is not None}
+    said = next((name for name in TITLES if name in others), others[0])
+    rows = zip(map(str, table[key].to_list()), table[said].to_list(), strict=True)
+    return {id: f"{title} ({id})" for id, title in reversed(list(rows)) if title}
 
 
 def _recorded(run: RunRecord) -> Mapping[str, Any]:

@@ -128,7 +128,10 @@ def _split_sections(split: AuditedSplit, place: int, names: Names, *, several: b
         drawings = list(figures.of_calibration(split, prefix))
         text = calibration_finding(split)
         yield Section(
-            f"Is the posterior calibrated?{of}", text=text, tables=[_calibration_table(split)], drawings=drawings
+            f"Is the posterior calibrated?{f' ({split.name})' if several else ''}",
+            text=text,
+            tables=[_calibration_table(split)],
+            drawings=drawings,
         )
     if drill_down := section(split, f"The picks of one user{of}", names):
         yield drill_down

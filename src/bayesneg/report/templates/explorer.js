@@ -4,8 +4,9 @@ const WORDS = ["", "false: held out", "false: liked, never observed"];
 document.querySelectorAll("[data-explorer]").forEach(place => {
   const { users, samplers, picks, known } = JSON.parse(place.dataset.explorer);
   const name = place.getAttribute("aria-label");
-  const options = users.map(({ id }, at) => make("option", { value: at }, id));
-  const select = make("select", {}, ...options);
+  const wrongs = users.map((_, at) => picks.filter(row => row[0] === at && row[4]).length);
+  const select = make("select", {}, ...users.map(({ id }, at) => make("option", { value: at }, `${id} (${wrongs[at]} false)`)));
+  select.value = wrongs.indexOf(Math.max(...wrongs));  /* the user with the most to see */
   const which = make("select", {}, make("option", { value: "" }, "all"),
     ...samplers.map(({ name }, at) => make("option", { value: at }, name)));
   const only = make("input", { type: "checkbox" });
