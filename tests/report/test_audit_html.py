@@ -235,7 +235,7 @@ def test_identifiers_in_the_picks_are_escaped(records):
     assert page.count("script") == 1
     (data,) = [attributes["data-explorer"] for _, attributes in page.tags if "data-explorer" in attributes]
     shown = json.loads(data)
-    assert {row[3] for row in shown["picks"]} == {"'><script>alert(1)</script>"}
+    assert {shown["items"][row[3]] for row in shown["picks"]} == {"'><script>alert(1)</script>"}
     assert {user["id"] for user in shown["users"]} == {"<b>"}
 
 

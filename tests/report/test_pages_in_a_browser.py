@@ -6,16 +6,17 @@ import json
 from dataclasses import replace
 
 import pytest
-from report_runs import run, three_samplers
+from report_runs import run, search, three_samplers
 
 import bayesneg as bn
 from bayesneg.report.audit_page.page import write_audit
 from bayesneg.report.comparison import write_report
+from bayesneg.report.tuning import write_tuning_report
 from browser import DARK, LIGHT
 
 HOSTILE = """<script>alert(1)</script>"' & $x_1$ id="p" url(#a)"""
 LONG = "BNS (candidates=2048, shared=true, weighting=posterior, prior=learned) + Softmax (temperature=0.08)"
-PAGES = ("comparison", "audit", "run")
+PAGES = ("comparison", "audit", "run", "search")
 COMPARED = ["RNS", "DNS", "BNS", LONG, HOSTILE, "EASE"]
 
 
@@ -60,6 +61,7 @@ def pages(records, tmp_path_factory):
         "comparison": write_report([with_all_metrics(each) for each in compared], folder / "comparison.html"),
         "audit": write_audit(records, folder / "audit.html"),
         "run": write_report([run("RNS")], folder / "run.html"),
+        "search": write_tuning_report(search(), folder / "search.html"),
     }
 
 
@@ -120,18 +122,18 @@ def tip(page):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_point_of_every_chart_tells_its_series_and_its_values(browser, pages, name):
+def test_every_chart_tells_the_series_and_the_values_of_a_point(browser, pages, name):
     with browser.page(pages[name]) as page:
-        for chart in range(page.value("document.querySelectorAll('figure > svg[data-chart]').length")):
-            if not page.value(f"{CHART.format(chart)}.checkVisibility()"):
-                continue
-            names = page.value(f"JSON.parse({CHART.format(chart)}.dataset.chart).series.map(each => each.name)")
-            at, lines = point(page, chart, 0)
+        charts = page.value("[...document.querySelectorAll('svg[data-chart]')].map(svg => svg.checkVisibility())")
+        assert any(charts)
+        for chart in [place for place, is_shown in enumerate(charts) if is_shown]:  # others are folded
+            at, _ = point(page, chart, 0)
             page.hover(at)
-            said = tip(page)
-            assert said is not None, f"chart {chart}"
-            assert said.split("\n")[0] in names
-            assert all(any(part.isdigit() for part in line) or line in COMPARED for line in lines[1:2]), lines
+            who, *lines = tip(page).split("\n")
+            series = page.value(f"JSON.parse({CHART.format(chart)}.dataset.chart).series")
+            told = {each["name"]: [values[2:] for values in each["points"]] for each in series}
+            assert lines in told[who], "another series may have a point at the same place"
+            assert any(character.isdigit() for line in lines for character in line)
         page.hover((2, 2))
         assert tip(page) is None
 

@@ -29,6 +29,9 @@ def section(split: AuditedSplit, heading: str, names: Names) -> Section | None:
         return None
     users = _recorded(found[0][1])["users"]
     same = [(name, run) for name, run in found if _recorded(run)["users"]["id"] == users["id"]]
+    all_picks = [_recorded(run)["picks"] for _, run in same]
+    items = {item: 0 for picks in all_picks for kind in ("positive", "negative") for item in picks[kind]}
+    items = {item: place for place, item in enumerate(items)}  # rows have places, so that each title is there once
     data = {
         "users": [
             {"id": id, "train": train, "hidden": hidden}
@@ -36,7 +39,8 @@ def section(split: AuditedSplit, heading: str, names: Names) -> Section | None:
         ],
         "samplers": [{"name": name} for name, _ in same],
         "known": split.truth_known,
-        "picks": [row for place, (_, run) in enumerate(same) for row in _rows(_recorded(run)["picks"], place, names)],
+        "items": [names.get(item, item) for item in items],
+        "picks": [row for place, picks in enumerate(all_picks) for row in _rows(picks, place, items)],
     }
     seeds = sorted({run.seed for _, run in same})
     text = (
@@ -68,13 +72,13 @@ def _recorded(run: RunRecord) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) and found["picks"] else {}
 
 
-def _rows(picks: Mapping[str, list[Any]], sampler: int, names: Names) -> list[list[Any]]:
+def _rows(picks: Mapping[str, list[Any]], sampler: int, places: Mapping[str, int]) -> list[list[Any]]:
     """Rows as ``templates/explorer.js`` reads them; the label is 0, 1 for held out, 2 for liked by the truth alone."""
     none = [None] * len(picks["user"])
     posterior = [None if value is None else round(1.0 - value, 6) for value in picks.get("unbias", none)]
     labels = [
         int(false) * (1 if held_out else 2) for false, held_out in zip(picks["false"], picks["held_out"], strict=True)
     ]
-    items = ([names.get(item, item) for item in picks[kind]] for kind in ("positive", "negative"))
+    items = ([places[item] for item in picks[kind]] for kind in ("positive", "negative"))
     numbers = (picks["score"], picks["positive_score"], picks["hardness"], picks.get("prior", none), posterior)
     return [[user, sampler, *row] for user, *row in zip(picks["user"], *items, labels, *numbers, strict=True)]

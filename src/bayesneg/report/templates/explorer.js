@@ -2,7 +2,7 @@
 const TICKS = [0, 0.25, 0.5, 0.75, 1];
 const WORDS = ["", "false: held out", "false: liked, never observed"];
 document.querySelectorAll("[data-explorer]").forEach(place => {
-  const { users, samplers, picks, known } = JSON.parse(place.dataset.explorer);
+  const { users, samplers, items, picks, known } = JSON.parse(place.dataset.explorer);
   const name = place.getAttribute("aria-label");
   const wrongs = users.map((_, at) => picks.filter(row => row[0] === at && row[4]).length);
   const select = make("select", {}, ...users.map(({ id }, at) => make("option", { value: at }, `${id} (${wrongs[at]} false)`)));
@@ -74,7 +74,7 @@ document.querySelectorAll("[data-explorer]").forEach(place => {
     const user = Number(select.value), wanted = which.value === "" ? null : Number(which.value);
     const all = picks.filter(row => row[0] === user && (wanted === null || row[1] === wanted))
       .map(([, sampler, positive, negative, label, score, positiveScore, rank, prior, posterior]) =>
-        ({ sampler, positive, negative, false: label, score, positiveScore, rank, prior, posterior }));
+        ({ sampler, positive: items[positive], negative: items[negative], false: label, score, positiveScore, rank, prior, posterior }));
     const { id, train, hidden } = users[user];
     about.textContent = `User ${id}: ${train} training items, ${hidden} held-out positives. `
       + (known ? "" : "Only held-out positives are known to be false. ");
