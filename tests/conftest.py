@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from browser import Browser
+
 # the tests run on every core already; threads of torch and BLAS on top would wait for each other
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -35,6 +37,13 @@ def real_data() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("BAYESNEG_DATA names no folder of real datasets")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """One headless Chromium for all tests of a worker; without one the test is skipped."""
+    with Browser(tmp_path_factory.mktemp("browser")) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -61,6 +61,7 @@ def main() -> None:
             samplers,
             seeds=[seed],
             epochs=arguments.epochs,
+            users=0,
             jobs=arguments.jobs,
             out=kept,
             resume=True,

@@ -110,6 +110,19 @@ def test_a_given_part_may_have_a_table_of_users_beside_it(bayesneg, ratings):
     assert found["runs"][0]["spec"]["sampler"]["prior"]["class"] == "Group"
 
 
+def test_the_picks_of_some_users_are_on_the_page_with_titles(bayesneg, ratings):
+    (ratings.parent / "titles.csv").write_text("item,title\n" + "".join(f"i{n},The <{n}>\n" for n in range(40)))
+    options = ("--samplers", "bns", "--seeds", 1, "--users", 3, "--item-data", "titles.csv", "--json")
+    found = audit(bayesneg, ratings, *options).json
+    drill_down = found["runs"][0]["epochs"][-1]["drill_down"]
+    assert len(drill_down["users"]["id"]) == 3
+    page = (ratings.parent / "audit-report.html").read_text()
+    assert f"The &lt;{drill_down['picks']['negative'][0].removeprefix('i')}&gt; (i" in page
+    none = audit(bayesneg, ratings, "--samplers", "bns", "--seeds", 1, "--users", 0, "--report", "none.html")
+    assert none.code == 0
+    assert "The picks of one user" not in (ratings.parent / "none.html").read_text()
+
+
 def test_resume_keeps_the_finished_runs(bayesneg, ratings):
     first = audit(bayesneg, ratings, "--samplers", "rns", "--seeds", 1, "--out", "kept.jsonl", "--json").json
     assert "exists; choose another out" in audit(bayesneg, ratings, "--out", "kept.jsonl").error
@@ -134,6 +147,8 @@ def test_resume_keeps_the_finished_runs(bayesneg, ratings):
         (["--samplers", "bns:prior=priors.py:Needs"], "strength"),
         (["--samplers", "bns:prior=popular"], "'popular' is not a prior; did you mean popularity?"),
         (["--probes", 0], "probes must be"),
+        (["--users", -1], "--users must be a whole number of at least 0, got -1"),
+        (["--item-data", "nosuch.csv"], "nosuch.csv"),
         (["--seeds", 0], "seeds must be at least 1"),
         (["--resume"], "--resume needs --out"),
         (["--out", "same.html", "--report", "./same.html"], "--out and --report are both same.html"),

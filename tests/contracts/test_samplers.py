@@ -174,6 +174,11 @@ class Believing(Hardest):
         return self.value(items)
 
 
+class Presuming(Hardest):
+    def prior_probability(self, batch, items):
+        return np.full(items.shape, -0.1)
+
+
 class OnlyPrepared(Hardest):
     """Fails on the split that fit makes, and nowhere else."""
 
@@ -212,6 +217,10 @@ FAILING = {
     "unbias of another shape": (
         Believing(lambda items: np.ones(len(items))),
         "unbias returned shape .* one value each",
+    ),
+    "a prior below 0": (
+        Presuming(),
+        r"prior_probability returned values outside \[0, 1\]; return probabilities of false",
     ),
     "unbias above 1": (Believing(lambda items: np.full(items.shape, 1.1)), r"unbias returned values outside \[0, 1\]"),
     "fails in fit": (OnlyPrepared(), "OnlyPrepared in fit with MF: "),

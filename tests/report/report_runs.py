@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+import bayesneg as bn
+from bayesneg.evaluation.statistics import Estimate, PairedDifference
 from bayesneg.runs.record import RunRecord
+from bayesneg.runs.tuning_result import Advice, Evidence, Trial, TuningResult
 
 DATA = {"name": "toy", "n_users": 50, "n_items": 90, "n_train": 4000, "n_test": 1000, "fingerprint": "abc"}
 
@@ -72,3 +76,27 @@ def holes() -> RunRecord:
         versions={},
         spec={},
     )
+
+
+def trial(number: int, label: str, state: str = "complete", curve: dict[int, float] | None = None, why: str = ""):
+    values = {1: 0.1, 2: 0.2 + number / 100} if curve is None else curve
+    return Trial(number, label.lower(), label, label.partition(" ")[0], state, values, seconds=1.0, why=why)
+
+
+def search() -> TuningResult:
+    """A search of four trials: two complete, one pruned, one failed."""
+    trials = [
+        trial(1, "RNS"),
+        trial(2, "BNS (weight=5)"),
+        trial(3, "BNS (weight=9)", "pruned", {1: 0.05}),
+        trial(4, "BNS (weight=1)", "failed", {}, "training <diverged>"),
+    ]
+    users = Estimate(0.02, 0.01, 0.03, "users", 50, 0.001)
+    clear = PairedDifference(users, Estimate(0.02, 0.015, 0.025, "seeds", 3, 0.001), 3)
+    unclear = PairedDifference(replace(users, low=-0.01, p_value=0.2), Estimate(0.02), 1)
+    evidence = [Evidence("RNS", clear, True), Evidence("DNS", unclear, False)]
+    advice = Advice(
+        "BNS (weight=5)", "BNS (weight=5)", "ndcg@20", "Use BNS & be happy.", evidence, {}, {}, ["a <note>"]
+    )
+    best = {"RNS": trials[0], "BNS": trials[1]}
+    return TuningResult(trials, best, three_samplers(), advice, bn.MF(), bn.BNS())

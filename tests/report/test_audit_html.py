@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections import Counter
@@ -15,11 +16,11 @@ from report_pages import Page
 import bayesneg as bn
 from bayesneg.errors import InputError
 from bayesneg.report.audit_page import plots
+from bayesneg.report.audit_page.drill_down import item_names
 from bayesneg.report.audit_page.page import render, write_audit
 from bayesneg.report.audit_page.rows import audit_finding, audited, calibration_finding, hidden_note, measured
 from bayesneg.report.false_negatives import ONE_SEED
 from bayesneg.report.groups import RunGroup
-from browser import open_without_complaint
 
 HOSTILE = """<script>alert(1)</script>"' & $x_1$ id="p" url(#a)"""
 
@@ -213,6 +214,32 @@ def test_importing_the_page_does_not_import_matplotlib():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_browser_opens_the_page_without_a_word_of_complaint(rendered, tmp_path):
-    (tmp_path / "audit.html").write_text(rendered("several splits"), encoding="utf-8")
-    open_without_complaint(tmp_path / "audit.html", tmp_path)
+def test_items_are_named_by_a_table_of_them(tmp_path):
+    (tmp_path / "items.csv").write_text("item,year,title\n7,1999,Fargo\n8,2001,\n7,2000,again\n")
+    assert item_names(tmp_path / "items.csv") == {"7": "Fargo (7)"}
+    (tmp_path / "years.csv").write_text("id,year\n7,1999\n")
+    assert item_names(tmp_path / "years.csv") == {"7": "1999 (7)"}
+    assert item_names(None) == {}
+    (tmp_path / "bare.csv").write_text("item\n7\n")
+    with pytest.raises(InputError, match=r"bare\.csv"):
+        item_names(tmp_path / "bare.csv")
+
+
+def test_identifiers_in_the_picks_are_escaped(records):
+    found = records[0].epochs[-1]["drill_down"]
+    picks = {**found["picks"], "negative": ["'><script>alert(1)</script>"] * len(found["picks"]["negative"])}
+    users = {**found["users"], "id": ["<b>"] * len(found["users"]["id"])}
+    line = {**records[0].epochs[-1], "drill_down": {"users": users, "picks": picks}}
+    text = render([replace(records[0], epochs=[line])], names={"i1": HOSTILE})
+    page = Page(text)
+    assert page.count("script") == 1
+    (data,) = [attributes["data-explorer"] for _, attributes in page.tags if "data-explorer" in attributes]
+    shown = json.loads(data)
+    assert {shown["items"][row[3]] for row in shown["picks"]} == {"'><script>alert(1)</script>"}
+    assert {user["id"] for user in shown["users"]} == {"<b>"}
+
+
+def test_an_audit_without_recorded_picks_has_no_section_of_them(records):
+    lines = [{key: value for key, value in line.items() if key != "drill_down"} for line in records[0].epochs]
+    assert "The picks of one user" in render(records[:1])
+    assert "The picks of one user" not in render([replace(records[0], epochs=lines)])

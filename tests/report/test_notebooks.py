@@ -10,7 +10,6 @@ import pytest
 import bayesneg as bn
 from bayesneg.notebooks import MOST_ROWS, html_table
 from bayesneg.runs.tuning_result import Advice, Trial
-from tests.browser import measured
 
 EVIL = "<script>alert(1)</script> \" onmouseover='x' & \x1b[31m long"
 
@@ -107,13 +106,15 @@ def test_a_long_table_is_cut_and_says_so():
     assert found.count("<tr") == MOST_ROWS + 1
 
 
-def test_the_table_fits_a_narrow_page_and_is_readable_in_dark(shown, tmp_path):
+def test_the_table_fits_a_narrow_page_and_is_readable_in_dark(shown, browser, tmp_path):
     """Laid out by Chromium: nothing is wider than the page, and text has the colour of the page."""
     body = "".join(f'<section id="{name}">{shown[name]}</section>' for name in NAMES)
     page = f'<html><body style="background:#111;color:#eee;width:600px;font:14px sans-serif">{body}</body></html>'
     colour = 'getComputedStyle(document.querySelector("#split td")).color'
     wide = '[...document.querySelectorAll("section > div")].map(each => each.offsetWidth)'
-    found = measured(page, f"[{colour}, {wide}, document.title]", tmp_path)
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    with browser.page(tmp_path / "page.html") as opened:
+        found = opened.value(f"[{colour}, {wide}, document.title]")
     assert found[0] == "rgb(238, 238, 238)"
     assert max(found[1]) <= 600
     assert found[2] == "", "no script of a label was run"

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from report_runs import run, three_samplers
 
-from bayesneg.report.figures import canvas, plots
+from bayesneg.report.figures import canvas, labels, plots
 from bayesneg.report.figures.captions import result_figures
 from bayesneg.report.groups import RunGroup, run_groups
 
@@ -106,19 +106,19 @@ def test_every_pair_of_samplers_differs_without_colour() -> None:
 
 
 def test_labels_are_moved_apart_and_no_further_than_needed() -> None:
-    centres = plots._spread([0.1, 0.5, 0.5, 0.52], [0.1] * 4)
+    centres = labels._spread([0.1, 0.5, 0.5, 0.52], [0.1] * 4)
     assert np.diff(centres).min() >= 0.1 - 1e-12
     assert centres[0] == 0.1
 
 
 def test_names_that_fit_stay_within_the_axes():
-    centres = plots._spread([0.97, 0.98, 0.99], [0.2] * 3)
+    centres = labels._spread([0.97, 0.98, 0.99], [0.2] * 3)
     assert np.allclose(centres, [0.5, 0.7, 0.9])
-    assert np.allclose(plots._spread([0.0, 0.0], [0.2] * 2), [0.1, 0.3])
-    crowded = plots._spread([0.02, 0.04, 0.05, 0.9, 0.95], [0.2] * 5)  # as high as the axes, with a gap between
+    assert np.allclose(labels._spread([0.0, 0.0], [0.2] * 2), [0.1, 0.3])
+    crowded = labels._spread([0.02, 0.04, 0.05, 0.9, 0.95], [0.2] * 5)  # as high as the axes, with a gap between
     assert np.allclose(crowded, [0.1, 0.3, 0.5, 0.7, 0.9])
-    assert np.allclose(plots._spread([0.3, 0.97, 0.98], [0.2] * 3), [0.3, 0.7, 0.9])  # the first fits where it is
-    assert plots._spread([], []) == []
+    assert np.allclose(labels._spread([0.3, 0.97, 0.98], [0.2] * 3), [0.3, 0.7, 0.9])  # the first fits where it is
+    assert labels._spread([], []) == []
 
 
 def test_a_figure_with_many_long_names_is_made_as_high_as_they_are():
@@ -127,7 +127,7 @@ def test_a_figure_with_many_long_names_is_made_as_high_as_they_are():
         figure = Figure(figsize=(5.6, 3.3), layout="constrained")
         axes = figure.subplots()
         axes.plot([0, 1], [0, 1])
-        plots.label_ends(axes, [plots.EndLabel(1.0, place / 20, name, "black") for place, name in enumerate(names)])
+        labels.label_ends(axes, [labels.EndLabel(1.0, place / 20, name, "black") for place, name in enumerate(names)])
         FigureCanvasAgg(figure).draw()
         boxes = sorted((Text.get_window_extent(text) for text in axes.texts), key=lambda box: box.y0)
     assert len(boxes) == 20
@@ -146,8 +146,8 @@ def test_early_epochs_far_off_leave_the_frame() -> None:
 
 def test_a_long_name_loses_its_middle_and_keeps_its_loss_and_its_mark():
     name = "BNS (candidates=2048, shared=true, weighting=oracle, prior=oracle) + Softmax (temperature=0.08)"
-    short = plots.elided(f"{name} (sees test labels)", 64)
+    short = labels.elided(f"{name} (sees test labels)", 64)
     assert len(short) <= 64
     assert short.startswith("BNS (candidates")
     assert short.endswith("(sees test labels)")
-    assert plots.elided("BNS", 64) == "BNS"
+    assert labels.elided("BNS", 64) == "BNS"

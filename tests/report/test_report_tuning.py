@@ -3,39 +3,17 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from dataclasses import replace
 
 import pytest
-from report_runs import three_samplers
+from report_runs import search
 
-import bayesneg as bn
-from bayesneg.evaluation.statistics import Estimate, PairedDifference
 from bayesneg.report.tuning import render_tuning, tuning_sections
-from bayesneg.runs.tuning_result import Advice, Evidence, Trial, TuningResult
-
-
-def trial(number: int, label: str, state: str = "complete", curve: dict[int, float] | None = None, why: str = ""):
-    values = {1: 0.1, 2: 0.2 + number / 100} if curve is None else curve
-    return Trial(number, label.lower(), label, label.partition(" ")[0], state, values, seconds=1.0, why=why)
+from bayesneg.runs.tuning_result import TuningResult
 
 
 @pytest.fixture
 def tuning() -> TuningResult:
-    trials = [
-        trial(1, "RNS"),
-        trial(2, "BNS (weight=5)"),
-        trial(3, "BNS (weight=9)", "pruned", {1: 0.05}),
-        trial(4, "BNS (weight=1)", "failed", {}, "training <diverged>"),
-    ]
-    users = Estimate(0.02, 0.01, 0.03, "users", 50, 0.001)
-    clear = PairedDifference(users, Estimate(0.02, 0.015, 0.025, "seeds", 3, 0.001), 3)
-    unclear = PairedDifference(replace(users, low=-0.01, p_value=0.2), Estimate(0.02), 1)
-    evidence = [Evidence("RNS", clear, True), Evidence("DNS", unclear, False)]
-    advice = Advice(
-        "BNS (weight=5)", "BNS (weight=5)", "ndcg@20", "Use BNS & be happy.", evidence, {}, {}, ["a <note>"]
-    )
-    best = {"RNS": trials[0], "BNS": trials[1]}
-    return TuningResult(trials, best, three_samplers(), advice, bn.MF(), bn.BNS())
+    return search()
 
 
 def test_the_sentence_comes_first_then_the_command_the_table_and_the_evidence(tuning):

@@ -18,7 +18,6 @@ import sweeps
 
 from bayesneg.cli import main
 from bayesneg.data.readers.yahoo import TEST_FILE, TRAIN_FILE
-from browser import open_without_complaint
 
 START = "import sys; from bayesneg.cli import main; main(sys.argv[1:])"
 
@@ -54,8 +53,9 @@ def test_a_custom_recipe_gives_every_format(finished):
     assert "Pairwise tests" in page
 
 
-def test_a_browser_opens_the_report_without_a_word_of_complaint(finished, tmp_path):
-    open_without_complaint(finished / "out" / "three.html", tmp_path)
+def test_a_browser_opens_the_report_without_a_word_of_complaint(finished, browser):
+    with browser.page(finished / "out" / "three.html") as page:
+        assert page.flaws() == []
 
 
 def test_a_place_that_cannot_be_written_is_named_with_a_way_out(capsys, finished, tmp_path):

@@ -8,17 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bayesneg.report.figures import canvas
-from bayesneg.report.figures.plots import (
-    COLOURS,
-    LINE,
-    MARGINS,
-    MARKERS,
-    EndLabel,
-    label_ends,
-    log_ticks,
-    plain_log_labels,
-    ticks,
-)
+from bayesneg.report.figures.labels import LINE, MARGINS, EndLabel, label_ends
+from bayesneg.report.figures.plots import COLOURS, MARKERS
+from bayesneg.report.figures.ticks import log_ticks, plain_log_labels, ticks
 from bayesneg.reproduction.studies import MODELS
 from benchmarks.pages.study.records import OURS, TITLES, Dataset, Records, is_oracle
 from benchmarks.studies.negatives.contenders import BASELINES, CONTENDERS

@@ -127,12 +127,26 @@ def audit(
             help="training pairs to probe after each epoch, for hardness and calibration", rich_help_panel=opt.TRAINING
         ),
     ] = 2000,
+    users: Annotated[
+        int,
+        typer.Option(
+            help="users whose picks the page shows one by one, 20 picks of each at most; 0 for none",
+            rich_help_panel=opt.TRAINING,
+        ),
+    ] = 20,
     jobs: opt.Jobs = None,
     report: Annotated[
         Path | None,
         typer.Option(help="HTML page to write", show_default="audit-report.html, or audit-report-2.html …"),
     ] = None,
     force: opt.Force = False,
+    item_data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="table of items with a column item or id and another, such as title, for the picks of a user",
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="file that records each finished run in a line")] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="keep the finished runs in --out and run the others")
@@ -157,6 +171,7 @@ def audit(
     """
     from bayesneg.experiments.audit import audit as run_all
     from bayesneg.experiments.contenders import named_losses
+    from bayesneg.report.audit_page.drill_down import item_names
     from bayesneg.report.audit_page.page import write_audit
     from bayesneg.report.audit_page.rows import summary
 
@@ -167,13 +182,14 @@ def audit(
         check_file(out, "--out")
         if out.resolve() == page.resolve():
             raise InputError(f"--out and --report are both {out}; give two files")
+    item_names(item_data)  # before any data is read, as the rest
     built, specs = contenders(samplers, model, settings, device)
-    named_losses(loss)  # before any data is read
+    named_losses(loss)
     # what a custom sampler prints must not mix with --json
     with (
         redirect_stdout(sys.stderr),
         warnings_as_notes(),
-        named_as_options("seeds", "epochs", "probes", "jobs"),
+        named_as_options("seeds", "epochs", "probes", "users", "jobs"),
         interruptible(out, "the finished runs"),
     ):
         found = run_all(
@@ -184,12 +200,13 @@ def audit(
             seeds=seeds,
             epochs=epochs,
             probes=probes,
+            users=users,
             jobs=jobs,
             out=out,
             resume=resume,
             progress=not quiet,
         )
-    written = write_audit(found.records, page)
+    written = write_audit(found.records, page, item_data=item_data)
     if json:
         runs = [record.to_dict() for record in found.records]
         own = {"report": str(written), "out": None if out is None else str(out)}

@@ -42,6 +42,7 @@ DECILES: Final = 10
 FEWEST: Final = 32  # probes that share a pool, which may be their positives
 NOTHING: Final = np.empty(0, dtype=np.int64)
 RELIABILITY: Final = {"picked": "reliability", "candidates": "candidates_reliability"}  # keys of an epoch's line
+DRILL_DOWN: Final = "drill_down"  # key of the last epoch's line: the picks of some users, one by one
 
 
 class PickObserver:
@@ -78,7 +79,7 @@ class PickObserver:
         positions = rng.choice(len(train), min(self._probes, len(train)), replace=False)
         memory = {key: value.copy() for key, value in sampler.state_dict().items()}
         found = _Found()
-        step = max(FEWEST if _is_shared(sampler) else 1, SCORES_AT_ONCE // train.n_items)
+        step = at_once(sampler, train.n_items)
         for start in range(0, len(positions), step):
             part = positions[start : start + step]
             batch = Batch(train.users[part], train.indices[part], part, epoch, train, scorer, rng)
@@ -89,7 +90,7 @@ class PickObserver:
     def _judge(self, sampler: NegativeSampler, batch: Batch, found: _Found) -> None:
         picks = one_each(sampler.sample(batch), batch)
         has_pick = picks != NO_NEGATIVE
-        batch = _part(batch, has_pick)
+        batch = part_of(batch, has_pick)
         if len(batch.users) == 0:
             return
         train, picks = batch.train, picks[has_pick][:, None]  # (B, 1)
@@ -105,9 +106,7 @@ class PickObserver:
                 reliability.add(believed[there], ~self._is_false(users[there], items[there]))
 
     def _is_false(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """By the ground truth if it is known, else by the held-out part, which has only some of the false negatives."""
-        truth = self._split.truth
-        return self._split.held_out.contains(users, items) if truth is None else truth.likes(users, items)
+        return is_false(self._split, users, items)
 
 
 class _Found:
@@ -137,8 +136,15 @@ class _Found:
         return line
 
 
-def _is_shared(sampler: NegativeSampler) -> bool:
-    return isinstance(sampler, RuleSampler) and sampler.is_shared
+def is_false(split: Split, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+    """By the ground truth if it is known, else by the held-out part, which has only some of the false negatives."""
+    return split.held_out.contains(users, items) if split.truth is None else split.truth.likes(users, items)
+
+
+def at_once(sampler: NegativeSampler, n_items: int) -> int:
+    """How many examples a sampler is asked for at a time, so that their scores fit into memory."""
+    is_shared = isinstance(sampler, RuleSampler) and sampler.is_shared
+    return max(FEWEST if is_shared else 1, SCORES_AT_ONCE // n_items)
 
 
 def one_each(answer: np.ndarray | Negatives, batch: Batch) -> np.ndarray:
@@ -153,18 +159,25 @@ def one_each(answer: np.ndarray | Negatives, batch: Batch) -> np.ndarray:
 
 def beliefs(sampler: NegativeSampler, batch: Batch, items: np.ndarray) -> np.ndarray | None:
     """The sampler's unbias of ``items`` (B, m), validated: the sampler may be a custom one."""
-    said = sampler.unbias(batch, items)
+    return _probabilities(f"{type(sampler).__name__}.unbias", sampler.unbias(batch, items), items.shape)
+
+
+def priors(sampler: NegativeSampler, batch: Batch, items: np.ndarray) -> np.ndarray | None:
+    """The sampler's prior of ``items`` (B, m), validated."""
+    said = sampler.prior_probability(batch, items)
+    return _probabilities(f"{type(sampler).__name__}.prior_probability", said, items.shape)
+
+
+def _probabilities(name: str, said: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray | None:
     if said is None:
         return None
-    believed, name = np.asarray(said), type(sampler).__name__
-    if believed.shape != items.shape or believed.dtype.kind not in "fiub":
-        raise InputError(
-            f"{name}.unbias must give numbers of shape {items.shape}, got {believed.dtype} of shape {believed.shape}"
-        )
-    wrong = ~((believed >= 0) & (believed <= 1))  # NaN is wrong as well
+    found = np.asarray(said)
+    if found.shape != shape or found.dtype.kind not in "fiub":
+        raise InputError(f"{name} must give numbers of shape {shape}, got {found.dtype} of shape {found.shape}")
+    wrong = ~((found >= 0) & (found <= 1))  # NaN is wrong as well
     if wrong.any():
-        raise InputError(f"{name}.unbias must be probabilities between 0 and 1, got {believed[wrong].flat[0]}")
-    return believed.astype(np.float64)
+        raise InputError(f"{name} must be probabilities between 0 and 1, got {found[wrong].flat[0]}")
+    return found.astype(np.float64)
 
 
 def hardness(batch: Batch, items: np.ndarray) -> np.ndarray:
@@ -180,5 +193,6 @@ def hardness(batch: Batch, items: np.ndarray) -> np.ndarray:
     return np.where(others > 0, share, 0.5)
 
 
-def _part(batch: Batch, mask: np.ndarray) -> Batch:
+def part_of(batch: Batch, mask: np.ndarray) -> Batch:
+    """The examples of the batch that the mask (B,) keeps."""
     return replace(batch, users=batch.users[mask], positives=batch.positives[mask], positions=batch.positions[mask])

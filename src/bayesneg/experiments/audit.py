@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bayesneg.checks import number, whole
 from bayesneg.data.interactions import Interactions
@@ -19,7 +19,7 @@ from bayesneg.data.splits import Split
 from bayesneg.data.splits import split as split_data
 from bayesneg.errors import InputError
 from bayesneg.evaluation.calibration import EDGES
-from bayesneg.evaluation.picks import RELIABILITY, PickObserver
+from bayesneg.evaluation.picks import RELIABILITY
 from bayesneg.evaluation.statistics import estimate
 from bayesneg.experiments.contenders import (
     Losses,
@@ -30,6 +30,7 @@ from bayesneg.experiments.contenders import (
     named_models,
     named_samplers,
 )
+from bayesneg.experiments.drill_down import USERS, DrillDownObserver, picks_frame
 from bayesneg.experiments.runner import chosen_seeds, naming, run_all, runs_at_once
 from bayesneg.interfaces import BPR_LOSS, Loss, Model, NegativeSampler
 from bayesneg.notebooks import html_table, with_half_width
@@ -143,6 +144,16 @@ class Audit:
         ]
         return pl.DataFrame(rows, infer_schema_length=None)
 
+    @property
+    def picks(self) -> pl.DataFrame:
+        """The drill-down: one row per split, sampler, loss, seed and pick of the recorded users after the last epoch.
+
+        Columns: ``user``, ``positive`` and the ``negative`` picked for it (identifiers as text), ``score``,
+        ``positive_score``, ``hardness``, ``false``, ``held_out``, and ``prior`` and ``unbias``, null for a sampler
+        without them.
+        """
+        return picks_frame(self.records)
+
 
 def _bins(table: Mapping[str, Sequence[float]]) -> Iterator[dict[str, float]]:
     """The non-empty bins, each between two values of unbias."""
@@ -162,6 +173,7 @@ def audit(
     seeds: int | Iterable[int] = 3,
     epochs: int = 30,
     probes: int = 2000,
+    users: int = USERS,
     jobs: int | None = None,
     out: str | Path | None = None,
     resume: bool = False,
@@ -179,6 +191,8 @@ def audit(
         seeds: How many (0, 1, …), or which.
         epochs: Passes over the training interactions.
         probes: Training examples for which the sampler is called again after each epoch, for hardness and calibration.
+        users: Users whose picks are recorded one by one after the last epoch, 20 picks of each at most; the same users
+            for every sampler and seed. 0 records none.
         jobs: Runs at a time; one per core unless given, and one on a GPU. Results do not depend on it.
         out: A file that gets a line for each finished run, as soon as it is finished.
         resume: Keep the finished runs in ``out`` and train the others.
@@ -203,6 +217,7 @@ def audit(
     (built,) = models.values()
     for name, count in (("epochs", epochs), ("probes", probes), ("jobs", 1 if jobs is None else jobs)):
         whole(name, count)
+    whole("users", users, least=0)
     seeds, at_once = chosen_seeds(seeds), runs_at_once([built], jobs)
     splits = {split.train.name: split} if isinstance(split, Split) else dict(split)
     path = None if out is None else Path(out)
@@ -214,7 +229,8 @@ def audit(
         if each.sampler is not None and each.loss is not None
         for seed in seeds
     ]
-    keys = _keys(runs, built, epochs, probes)
+    settings = _AuditSettings(epochs, probes, users)
+    keys = _keys(runs, built, settings)
     writer = None if path is None else ledger.Writer(path)
 
     def one(run: _AuditRun, show: ShowEpoch) -> RunRecord:
@@ -222,7 +238,7 @@ def audit(
         if key in kept:
             show(dict(kept[key].record.epochs[-1]))
             return replace(kept[key].record, dataset=run.name)
-        record = run.train(built, epochs, probes, show)
+        record = run.train(built, settings, show)
         return record if writer is None else writer.add(ledger.Entry(key, run.facts(), record)).record
 
     with run_bars(progress, [run.label for run in runs], [epochs] * len(runs)) as show:
@@ -255,15 +271,21 @@ def _kept(path: Path, resume: bool) -> dict[str, ledger.Entry]:
     return kept
 
 
-def _keys(runs: Sequence[_AuditRun], model: Model, epochs: int, probes: int) -> dict[_AuditRun, str]:
+def _keys(runs: Sequence[_AuditRun], model: Model, settings: _AuditSettings) -> dict[_AuditRun, str]:
     """The key of each run; two that the file could not distinguish are refused."""
-    keys = {run: run.key(model, epochs, probes) for run in runs}
+    keys = {run: run.key(model, settings) for run in runs}
     of_key: dict[str, _AuditRun] = {}
     for run, key in keys.items():
         other = of_key.setdefault(key, run)
         if other is not run:
             raise InputError(f"the splits {other.name!r} and {run.name!r} are the same; give each once")
     return keys
+
+
+class _AuditSettings(NamedTuple):
+    epochs: int
+    probes: int
+    users: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,31 +302,32 @@ class _AuditRun:
     def facts(self) -> dict[str, Any]:
         return {"dataset": self.name, "sampler": self.label, "seed": self.seed}
 
-    def key(self, model: Model, epochs: int, probes: int) -> str:
+    def key(self, model: Model, how: _AuditSettings) -> str:
         """A digest of all that decides the results, and of the label: two functions may have the same name."""
         sampler = describe(self.sampler.resolved(self.split.train))
-        settings = [self.split.fingerprint, describe(model), self.label, sampler, epochs, self.seed, probes]
+        settings = [self.split.fingerprint, describe(model), self.label, sampler, how.epochs, self.seed, how.probes]
         settings += [] if self.loss == BPR_LOSS else [describe(self.loss)]
+        settings += [] if how.users == USERS else [{"users": how.users}]
         return hashlib.sha256(json.dumps(jsonable(settings), sort_keys=True).encode()).hexdigest()[:16]
 
-    def train(self, model: Model, epochs: int, probes: int, show: ShowEpoch) -> RunRecord:
-        observer = PickObserver(self.split, seed=self.seed, probes=probes)
+    def train(self, model: Model, how: _AuditSettings, show: ShowEpoch) -> RunRecord:
+        observer = DrillDownObserver(self.split, seed=self.seed, probes=how.probes, users=how.users, epochs=how.epochs)
         with naming(self.label, self.seed):
             record = fit(
                 model,
                 self.split,
                 self.sampler,
                 loss=self.loss,
-                epochs=epochs,
+                epochs=how.epochs,
                 seed=self.seed,
                 select="last",
-                evaluate_every=epochs,
+                evaluate_every=how.epochs,
                 label=self.label,
                 progress=show,
                 observer=observer,
             ).record
         n_users = int((self.split.test.counts > 0).sum())
-        facts = {**record.data, "n_users_with_hidden": n_users, "probes": probes}
+        facts = {**record.data, "n_users_with_hidden": n_users, "probes": how.probes}
         return replace(record, dataset=self.name, data=facts, epochs=[self._with_rates(line) for line in record.epochs])
 
     def _with_rates(self, line: Mapping[str, Any]) -> dict[str, Any]:

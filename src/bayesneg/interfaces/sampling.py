@@ -256,6 +256,18 @@ class NegativeSampler(ABC):
         """
         return None
 
+    def prior_probability(self, batch: Batch, items: np.ndarray) -> np.ndarray | None:
+        """Estimate which items are false negatives before their scores are seen, for an audit.
+
+        Args:
+            batch: The training pairs and the model in its current state.
+            items: The items (B, m), a row for each pair.
+
+        Returns:
+            The probabilities (B, m) of a false negative; None, the default, for a sampler without a prior.
+        """
+        return None
+
     @property
     def gives_weights(self) -> bool:
         """Whether :meth:`sample` returns :class:`Negatives`; False, the default, for one item per pair."""

@@ -1,13 +1,16 @@
 """One HTML file that opens offline: what a page is made of, and how it is rendered and written.
 
 Pages are jinja2 templates with autoescape on: every label is text. Nothing is fetched (a content security policy
-forbids it), and a page reads without its script, which only sorts tables.
+forbids it). A page reads without its script, which sorts and filters tables, tells the values of charts, hides their
+series, switches between light and dark, and shows the drill-down of an audit.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import html
+import json
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -15,12 +18,14 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from bayesneg.errors import InputError
 
 if TYPE_CHECKING:
     import jinja2
+
+SCRIPTS: Final = ("theme.js", "tables.js", "charts.js", "explorer.js")  # one after the other
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,19 @@ class Drawing:
 
 
 @dataclass(frozen=True)
+class Explorer:
+    """A drill-down that the script of the page makes from its data."""
+
+    name: str  # what a screen reader says
+    data: Mapping[str, Any]  # plain values, as ``templates/explorer.js`` reads them
+
+    @property
+    def attribute(self) -> str:
+        """The data as the page's tag holds it."""
+        return attribute(self.data)
+
+
+@dataclass(frozen=True)
 class CodeBlock:
     """Settings as text, under a heading where one begins."""
 
@@ -86,7 +104,7 @@ class CodeBlock:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page, in this order: a sentence, tables, drawings, code, and folded parts.
+    """A part of a page, in this order: a sentence, tables, drawings, a drill-down, code, and folded parts.
 
     One with an ``anchor`` is the heading of a study, which a link leads to.
     """
@@ -99,6 +117,7 @@ class Section:
     code: Sequence[CodeBlock] = ()
     folds: Sequence[Section] = ()
     anchor: str = ""
+    explorer: Explorer | None = None
 
 
 @dataclass(frozen=True)
@@ -114,6 +133,12 @@ class Headline:
     notes: Sequence[str] = ()
 
 
+def attribute(data: Mapping[str, Any]) -> str:
+    """Plain values as JSON that stands between single quotes in a tag: double quotes, of which it is full, stay."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return html.escape(text, quote=False).replace("'", "&#39;")
+
+
 def render_page(
     title: str,
     headlines: Sequence[Headline],
@@ -124,7 +149,7 @@ def render_page(
     details: Section | None = None,
 ) -> str:
     """The whole file as text; the same arguments give the same bytes."""
-    style, script = (_asset(name) for name in ("style.css", "sort.js"))
+    script = "".join(map(_asset, SCRIPTS))
     return (
         _environment()
         .get_template("page.html")
@@ -135,7 +160,7 @@ def render_page(
             glossary=glossary,
             details=details,
             footer=footer,
-            style=style,
+            style=_asset("style.css"),
             script=script,
             digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         )

@@ -13,9 +13,9 @@ from matplotlib.ticker import MaxNLocator
 from bayesneg.evaluation.metric_names import metric_name
 from bayesneg.evaluation.statistics import Estimate
 from bayesneg.report.comparison import render
-from bayesneg.report.figures.canvas import GREY, svg
+from bayesneg.report.figures.canvas import GREY, HoverPoint, Series, svg
 from bayesneg.report.figures.captions import drawing
-from bayesneg.report.figures.plots import look
+from bayesneg.report.figures.plots import colour, look
 from bayesneg.report.names import NOTHING, counted, number, signed
 from bayesneg.report.pages import Drawing, Headline, Section, Table, TableCell, write_page
 from bayesneg.runs.tuning_result import Advice, Evidence, Trial, TuningResult
@@ -107,20 +107,26 @@ def _history(tuning: TuningResult, name: str) -> Drawing:
     judged = [trial for trial in tuning.trials if trial.value is not None and trial.state != "failed"]
     families = list(dict.fromkeys(trial.family for trial in judged))
 
-    def draw(axes: Axes) -> None:
+    def draw(axes: Axes) -> list[Series]:
+        series = []
         for place, family in enumerate(families):
             style = {key: look(place)[key] for key in ("color", "marker")} | {"linestyle": "none", "markersize": 6}
             trials = [trial for trial in judged if trial.family == family]
             complete = [trial for trial in trials if trial.state == "complete"]
             pruned = [trial for trial in trials if trial.state == "pruned"]
-            axes.plot(*_points(complete), label=family, **style)
-            axes.plot(*_points(pruned), fillstyle="none", **style)
+            drawn = axes.plot(*_points(complete), label=family, **style)
+            drawn += axes.plot(*_points(pruned), fillstyle="none", **style)
+            told = [HoverPoint(trial.number, trial.value or 0.0, _told(trial, name)) for trial in trials]
+            series.append(Series(family, colour(place), told, [*drawn]))
         numbers, values = _points(judged)
         axes.step(numbers, list(accumulate(values, max)), where="post", color=GREY, linewidth=1.2, zorder=1)
         axes.set_xlabel("trial")
         axes.set_ylabel(f"{name} on validation")
         axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(3, len(families)), frameon=False)
+        legend = axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(3, len(families)), frameon=False)
+        for each, text in zip(series, legend.get_texts(), strict=True):
+            each.labels.append(text)
+        return series
 
     best = "; ".join(f"{trial.label} {number(trial.value, 4)}" for trial in tuning.best.values())
     n_pruned = sum(trial.state == "pruned" for trial in tuning.trials)
@@ -133,3 +139,7 @@ def _history(tuning: TuningResult, name: str) -> Drawing:
 
 def _points(judged: Sequence[Trial]) -> tuple[list[int], list[float]]:
     return [trial.number for trial in judged], [trial.value for trial in judged if trial.value is not None]
+
+
+def _told(trial: Trial, name: str) -> tuple[str, ...]:
+    return f"trial {trial.number}: {trial.label}", f"{name} {number(trial.value, 4)} on validation", trial.state

@@ -160,6 +160,9 @@ class WarmStart(RuleSampler):
     def unbias(self, batch: Batch, items: np.ndarray) -> np.ndarray | None:
         return self._at(batch.epoch).unbias(batch, items)
 
+    def prior_probability(self, batch: Batch, items: np.ndarray) -> np.ndarray | None:
+        return self._at(batch.epoch).prior_probability(batch, items)
+
     def end_epoch(self, epoch: int, scorer: Scorer) -> None:
         for sampler in self._both():
             sampler.end_epoch(epoch, scorer)

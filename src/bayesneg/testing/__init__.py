@@ -26,8 +26,8 @@ def check_sampler(sampler: NegativeSampler, *, train: Interactions | None = None
 
     One integer item or NO_NEGATIVE per pair, never a training item; the same negatives for the same seed; global
     random state, batch and embeddings untouched; no state shared between two fits; a state that survives a checkpoint;
-    ``unbias``, if any, a probability; works in ``fit``, resumed to the same bytes, with MF and, where torch is
-    installed, with a torch model.
+    ``unbias`` and ``prior_probability``, if any, probabilities; works in ``fit``, resumed to the same bytes, with MF
+    and, where torch is installed, with a torch model.
 
     Args:
         sampler: The sampler, as ``fit`` takes it.

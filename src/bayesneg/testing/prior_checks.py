@@ -10,7 +10,7 @@ import numpy as np
 from bayesneg.interfaces import Prior
 from bayesneg.models.mf import MF
 from bayesneg.samplers.bns import BNS
-from bayesneg.testing.sampler_checks import gives_probabilities_of_true_negatives
+from bayesneg.testing.sampler_checks import gives_probabilities_of_negatives
 from bayesneg.testing.worlds import World, global_random_state, name_of, parts_of, require, run_fit
 
 HOOKS: Final = ("without_held_out", "end_epoch", "state_dict", "load_state_dict")
@@ -85,7 +85,7 @@ def declares_that_it_follows_training(prior: Prior, worlds: list[World]) -> None
 
 def works_in_bns(prior: Prior, worlds: list[World]) -> None:
     sampler = BNS(prior=prior, likelihood="uninformative" if prior.uses_scores else "paper")
-    gives_probabilities_of_true_negatives(sampler, worlds)
+    gives_probabilities_of_negatives(sampler, worlds)
     run_fit(MF(dim=4), parts_of(worlds[-1].train), sampler, f"BNS with {name_of(prior)}", epochs=2)
 
 

@@ -135,22 +135,27 @@ def restores_its_state(sampler: NegativeSampler, worlds: list[World]) -> None:
     )
 
 
-def gives_probabilities_of_true_negatives(sampler: NegativeSampler, worlds: list[World]) -> None:
+def gives_probabilities_of_negatives(sampler: NegativeSampler, worlds: list[World]) -> None:
     world, name = worlds[-1], name_of(sampler)
     prepared, batch = bound(sampler, world), world.batch()
     unobserved = [np.setdiff1d(np.arange(world.train.n_items), world.train.row(user)) for user in batch.users]
     items = np.array([row[[0, -1]] if len(row) else [0, 0] for row in unobserved])  # (B, 2)
-    unbias = prepared.unbias(batch, items)
-    if unbias is None:
-        return
-    require(
-        np.shape(unbias) == items.shape,
-        f"{name}.unbias returned shape {np.shape(unbias)}, and items have shape {items.shape}; return one value each",
-    )
-    require(
-        bool(np.all((np.asarray(unbias) >= 0.0) & (np.asarray(unbias) <= 1.0))),
-        f"{name}.unbias returned values outside [0, 1]; return probabilities of true negatives",
-    )
+    said = {
+        ("unbias", "true"): prepared.unbias(batch, items),
+        ("prior_probability", "false"): prepared.prior_probability(batch, items),
+    }
+    for (method, kind), values in said.items():
+        if values is None:
+            continue
+        shape = np.shape(values)
+        require(
+            shape == items.shape,
+            f"{name}.{method} returned shape {shape}, and items have shape {items.shape}; return one value each",
+        )
+        require(
+            bool(np.all((np.asarray(values) >= 0.0) & (np.asarray(values) <= 1.0))),
+            f"{name}.{method} returned values outside [0, 1]; return probabilities of {kind} negatives",
+        )
 
 
 def works_in_fit(sampler: NegativeSampler, worlds: list[World]) -> None:
@@ -183,6 +188,6 @@ SAMPLER_CHECKS: Final[tuple[Callable[[NegativeSampler, list[World]], None], ...]
     is_deterministic_by_seed,
     shares_no_state_between_fits,
     restores_its_state,
-    gives_probabilities_of_true_negatives,
+    gives_probabilities_of_negatives,
     works_in_fit,
 )

@@ -6,8 +6,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from bayesneg.errors import InputError
+from bayesneg.report.audit_page.drill_down import Names, item_names, section
 from bayesneg.report.audit_page.rows import (
     CALIBRATION,
     MEANINGS,
@@ -30,30 +32,45 @@ from bayesneg.report.pages import Headline, Section, Table, TableCell, render_pa
 from bayesneg.report.tables import estimate_cell, group_cell, number_cell
 from bayesneg.runs.record import RunRecord
 
+NO_NAMES: Names = MappingProxyType({})
 CANDIDATES = ("mean_predicted", "observed_rate", "ece")  # what is shown of uniform candidates too
 
 
-def write_audit(records: Sequence[RunRecord], path: str | Path, *, title: str | None = None) -> Path:
+def write_audit(
+    records: Sequence[RunRecord], path: str | Path, *, title: str | None = None, item_data: str | Path | None = None
+) -> Path:
     """Write the HTML page of an audit: which negatives each sampler picks, and how calibrated its posterior is.
+
+    Where the audit recorded picks one by one (``users=``), the page shows those of a user sampler by sampler.
 
     Args:
         records: The runs of an audit, as ``bayesneg.audit(...).records`` holds them.
         path: The file to write; folders on the way are created, an existing file is replaced in one step.
         title: The heading of the page; by default the audited splits.
+        item_data: A table of items with a column item or id and another one, such as a title, which is shown beside
+            the identifiers of picked items.
 
     Returns:
         The path of the file.
     """
-    return write_page(render(as_records(records), title=title), path)
+    return write_page(render(as_records(records), title=title, names=item_names(item_data)), path)
 
 
-def render(records: Sequence[RunRecord], *, title: str | None = None) -> str:
-    """The page of :func:`write_audit` as text; the same records give the same bytes."""
+def render(records: Sequence[RunRecord], *, title: str | None = None, names: Names = NO_NAMES) -> str:
+    """The page of :func:`write_audit` as text; the same records give the same bytes.
+
+    Args:
+        records: The runs of an audit.
+        title: The heading of the page.
+        names: Identifier of an item → what is shown in its place.
+    """
     found = audited(records)
     if not found:
         raise InputError("records must hold at least one run of an audit, got none")
     several = len(found) > 1
-    sections = [part for place, split in enumerate(found, 1) for part in _split_sections(split, place, several=several)]
+    sections = [
+        part for place, split in enumerate(found, 1) for part in _split_sections(split, place, names, several=several)
+    ]
     return render_page(
         title or f"What each sampler picks: {joined(split.name for split in found)}",
         _headlines(found),
@@ -102,7 +119,7 @@ def _across(found: Sequence[AuditedSplit]) -> Iterator[Section]:
     yield Section("Across splits", tables=[table], drawings=[figures.across(found)])
 
 
-def _split_sections(split: AuditedSplit, place: int, *, several: bool) -> Iterator[Section]:
+def _split_sections(split: AuditedSplit, place: int, names: Names, *, several: bool) -> Iterator[Section]:
     from bayesneg.report.audit_page import figures
 
     prefix, of = f"s{place}", f": {split.name}" if several else ""
@@ -111,8 +128,13 @@ def _split_sections(split: AuditedSplit, place: int, *, several: bool) -> Iterat
         drawings = list(figures.of_calibration(split, prefix))
         text = calibration_finding(split)
         yield Section(
-            f"Is the posterior calibrated?{of}", text=text, tables=[_calibration_table(split)], drawings=drawings
+            f"Is the posterior calibrated?{f' ({split.name})' if several else ''}",
+            text=text,
+            tables=[_calibration_table(split)],
+            drawings=drawings,
         )
+    if drill_down := section(split, f"The picks of one user{of}", names):
+        yield drill_down
 
 
 def _picks(split: AuditedSplit) -> Table:

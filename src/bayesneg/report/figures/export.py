@@ -10,6 +10,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from bayesneg.report.figures.canvas import SETTINGS
+from bayesneg.report.figures.ticks import without_mathtext
 
 COLUMN: Final = 3.5  # inches: one of a paper's two columns, so that the sizes below are those in print
 FORMATS: Final[dict[str, dict[str, Any]]] = {
@@ -50,6 +51,7 @@ def export(
     with matplotlib.rc_context(_SETTINGS):
         figure = Figure(figsize=(COLUMN, height), layout="constrained")
         draw(figure)
+        without_mathtext(figure)
         paths = {kind: stem.with_name(f"{stem.name}.{kind}") for kind in kinds}
         for kind, path in paths.items():
             figure.savefig(path, format=kind, **FORMATS[kind])

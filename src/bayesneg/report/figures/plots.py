@@ -6,29 +6,32 @@ marker, and carry their name beside the line, so that a figure survives a black-
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
+from matplotlib.ticker import PercentFormatter
 
 from bayesneg.evaluation.metric_names import metric_name
-from bayesneg.report.figures.canvas import GREY, svg
+from bayesneg.evaluation.statistics import Estimate
+from bayesneg.report.figures.canvas import GREY, HoverPoint, Series, svg
+from bayesneg.report.figures.labels import EndLabel, elided, label_ends
+from bayesneg.report.figures.ticks import log_ticks, ticks
 from bayesneg.report.groups import RunGroup, final_value, median_seconds
-from bayesneg.report.names import UNIFORM
+from bayesneg.report.names import UNIFORM, counted, number
+from bayesneg.report.names import percent as as_percent
 from bayesneg.report.summary import final_estimate
 from bayesneg.runs.record import RunRecord
 
 COLOURS = ("#0072B2", "#BF4B00", "#007A5A", "#AA4499", "#000000", "#8A6100", "#882255")  # readable as text
 DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (9, 2)))  # 7 and 5 are coprime
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-LINE = 0.205  # inches that a line of a name takes
-MARGINS = 0.75  # inches above and below the axes
+
+
+TextOf = Callable[[float], str]
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class Curve:
     mean: np.ndarray  # (E,)
     low: np.ndarray  # (E,)
     high: np.ndarray  # (E,)
+    by_seed: Mapping[int, np.ndarray] = field(default_factory=dict)  # seed → (E,)
 
     @classmethod
     def of(cls, group: RunGroup, key: str) -> Curve | None:
@@ -46,24 +50,27 @@ class Curve:
 
         An epoch that only some seeds reached would show a jump that no run made.
         """
-        series = [values for run in group.runs if (values := run.at_epochs(key))]
-        shared = sorted(set.intersection(*(set(values) for values in series))) if series else []
+        series = [(run.seed, values) for run in group.runs if (values := run.at_epochs(key))]
+        shared = sorted(set.intersection(*(set(values) for _, values in series))) if series else []
         if not shared:
             return None
-        table = np.array([[values[epoch] for epoch in shared] for values in series])  # (seeds, E)
-        return cls(np.array(shared), table.mean(axis=0), table.min(axis=0), table.max(axis=0))
+        table = np.array([[values[epoch] for epoch in shared] for _, values in series])  # (seeds, E)
+        seeds = dict(zip((seed for seed, _ in series), table, strict=True))
+        return cls(np.array(shared), table.mean(axis=0), table.min(axis=0), table.max(axis=0), seeds)
 
     def throughout(self, epochs: Sequence[int]) -> Curve:
         """A baseline's single value, level from the first to the last of ``epochs``."""
-        ends = np.array([min(epochs), max(epochs)])
-        return Curve(ends, *(np.repeat(values[-1], 2) for values in (self.mean, self.low, self.high)))
+        every = np.array(sorted(set(epochs)))
+        mean, low, high = (np.repeat(values[-1], len(every)) for values in (self.mean, self.low, self.high))
+        return Curve(every, mean, low, high, {s: np.repeat(own[-1], len(every)) for s, own in self.by_seed.items()})
 
-
-class EndLabel(NamedTuple):
-    x: float
-    y: float
-    name: str
-    colour: str
+    def points(self, name: str, text: TextOf) -> list[HoverPoint]:
+        """What each epoch tells: the mean, and the value of each seed."""
+        found = []
+        for place, (epoch, mean) in enumerate(zip(self.epochs.tolist(), self.mean.tolist(), strict=True)):
+            seeds = {seed: float(values[place]) for seed, values in self.by_seed.items()}
+            found.append(HoverPoint(epoch, mean, (f"epoch {epoch}", f"{name} {text(mean)}", *of_seeds(seeds, text))))
+        return found
 
 
 def has_curve(groups: Sequence[RunGroup], key: str) -> bool:
@@ -81,8 +88,10 @@ def curves(
 ) -> str:
     """``key`` over epochs, a line per group with the range of its seeds; ``expected`` is drawn dotted."""
 
-    def draw(axes: Axes) -> None:
-        labels, shown = [], []
+    text = as_percent if percent else number
+
+    def draw(axes: Axes) -> list[Series]:
+        labels, shown, series = [], [], []
         epochs = [epoch for group in groups for run in group.runs for epoch in run.at_epochs(key)]
         for place, group in enumerate(groups):
             curve = Curve.of(group, key)
@@ -92,13 +101,18 @@ def curves(
                 curve = curve.throughout(epochs)
             shown.append(curve)
             every = max(1, len(curve.epochs) // 6)
-            axes.fill_between(curve.epochs, curve.low, curve.high, color=colour(place), alpha=0.18, linewidth=0)
-            axes.plot(curve.epochs, curve.mean, **look(place), markevery=(place % every, every))
+            band = axes.fill_between(curve.epochs, curve.low, curve.high, color=colour(place), alpha=0.18, linewidth=0)
+            at = (0, max(1, len(curve.epochs) - 1)) if group.is_baseline else (place % every, every)
+            line = axes.plot(curve.epochs, curve.mean, **look(place), markevery=at)
+            points = curve.points(name or metric_name(key), text)
+            series.append(Series(group.marked_name, colour(place), points, [band, *line]))
             labels.append(EndLabel(curve.epochs[-1], curve.mean[-1], group.marked_name, colour(place)))
         reference = _pooled(groups, expected) if expected else None
         if reference is not None:
             shown.append(reference)
-            axes.plot(reference.epochs, reference.mean, color=GREY, linestyle=":", linewidth=1.6)
+            line = axes.plot(reference.epochs, reference.mean, color=GREY, linestyle=":", linewidth=1.6)
+            points = replace(reference, by_seed={}).points(name or metric_name(key), text)
+            series.append(Series(UNIFORM, GREY, points, [*line]))
             labels.append(EndLabel(reference.epochs[-1], reference.mean[-1], UNIFORM, GREY))
         axes.set_ylim(*_frame(shown))
         if len(set(epochs)) == 1:  # matplotlib would show a twentieth of an epoch, with ticks between whole ones
@@ -109,7 +123,7 @@ def curves(
         axes.yaxis.set_major_locator(ticks())
         if percent:
             axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
-        label_ends(axes, labels)
+        return named(series, axes, labels)
 
     return svg(draw, prefix)
 
@@ -117,25 +131,31 @@ def curves(
 def quality_map(groups: Sequence[RunGroup], *, prefix: str, tail: int = 5) -> str:
     """TNR against INF, means of the last ``tail`` epochs: a small mark per seed, a large one per group."""
 
-    def draw(axes: Axes) -> None:
+    def draw(axes: Axes) -> list[Series]:
         axes.margins(x=0.1, y=0.12)
-        labels = []
+        labels, series = [], []
         for place, group in enumerate(groups):
-            points = np.array([(_tail_mean(r, "tnr", tail), _tail_mean(r, "inf", tail)) for r in group.runs])
-            points = points[np.isfinite(points).all(axis=1)]
-            if not len(points):
+            measured = {run.seed: (_tail_mean(run, "tnr", tail), _tail_mean(run, "inf", tail)) for run in group.runs}
+            measured = {seed: pair for seed, pair in measured.items() if np.isfinite(pair).all()}
+            if not measured:
                 continue
-            x, y = points.mean(axis=0)
+            x, y = np.mean(list(measured.values()), axis=0)
             look: dict[str, Any] = {"color": colour(place), "marker": marker(place), "linestyle": "none"}
-            if len(points) > 1:
-                axes.plot(*points.T, **look, markersize=3.5, alpha=0.55)
-            axes.plot([x], [y], **look, markersize=9, markeredgecolor="white", markeredgewidth=0.8)
+            seeds = {f"seed {seed}": pair for seed, pair in measured.items()} if len(measured) > 1 else {}
+            small = axes.plot(*zip(*seeds.values(), strict=True), **look, markersize=3.5, alpha=0.55) if seeds else []
+            large = axes.plot([x], [y], **look, markersize=9, markeredgecolor="white", markeredgewidth=0.8)
+            over = counted(len(measured), "seed")
+            points = [
+                HoverPoint(*pair, (who, f"TNR {number(pair[0])}", f"INF {number(pair[1])}"))
+                for who, pair in {f"mean of {over}": (x, y), **seeds}.items()
+            ]
+            series.append(Series(group.marked_name, colour(place), points, [*small, *large]))
             labels.append(EndLabel(x, y, group.marked_name, colour(place)))
-        label_ends(axes, labels)
         axes.set_xlabel("TNR: share of true negatives among those sampled")
         axes.set_ylabel("INF: mean gradient magnitude")
         axes.xaxis.set_major_locator(ticks())
         axes.yaxis.set_major_locator(ticks())
+        return named(series, axes, labels)
 
     return svg(draw, prefix)
 
@@ -143,25 +163,25 @@ def quality_map(groups: Sequence[RunGroup], *, prefix: str, tail: int = 5) -> st
 def cost_map(groups: Sequence[RunGroup], key: str, *, prefix: str) -> str:
     """The final ``key`` against the seconds of the median epoch: what quality costs."""
 
-    def draw(axes: Axes) -> None:
+    def draw(axes: Axes) -> list[Series]:
         axes.set_xscale("log")
         axes.margins(x=0.1, y=0.12)
-        labels = []
+        labels, series = [], []
         for place, group in enumerate(groups):
             x, y = median_seconds(group), final_estimate(group, key)
             if not np.isfinite([x, y.mean]).all():
                 continue
             own = colour(place)
-            if y.has_interval:
-                axes.plot([x, x], [y.low, y.high], color=own, linewidth=1.6)
-            axes.plot([x], [y.mean], color=own, marker=marker(place), markersize=9, markeredgecolor="white")
+            span = axes.plot([x, x], [y.low, y.high], color=own, linewidth=1.6) if y.has_interval else []
+            dot = axes.plot([x], [y.mean], color=own, marker=marker(place), markersize=9, markeredgecolor="white")
+            lines = (*told(metric_name(key), y), f"{x:.3g} seconds per epoch", *of_runs(group, key))
+            series.append(Series(group.marked_name, own, [HoverPoint(x, y.mean, lines)], [*span, *dot]))
             labels.append(EndLabel(x, y.mean, group.marked_name, own))
-        label_ends(axes, labels)
         axes.set_xlabel("seconds per epoch (median, log scale)")
         axes.set_ylabel(metric_name(key))
         axes.yaxis.set_major_locator(ticks())
         axes.xaxis.set_major_locator(log_ticks([label.x for label in labels]))
-        plain_log_labels(axes.xaxis)
+        return named(series, axes, labels)
 
     return svg(draw, prefix)
 
@@ -169,30 +189,66 @@ def cost_map(groups: Sequence[RunGroup], key: str, *, prefix: str) -> str:
 def dots(groups: Sequence[RunGroup], key: str, *, prefix: str) -> str:
     """The final ``key`` of each group: a dot with its 95% interval, and a stroke per seed below it."""
 
-    def draw(axes: Axes) -> None:
+    def draw(axes: Axes) -> list[Series]:
+        series = []
         for place, group in enumerate(groups):
-            value = final_estimate(group, key)
+            value, own = final_estimate(group, key), colour(place)
             if not np.isfinite(value.mean):
                 continue
-            seeds = [final_value(run, key) for run in group.runs]
-            if len(seeds) > 1:
-                axes.plot(seeds, np.full(len(seeds), place + 0.22), "|", color=colour(place), markersize=7)
+            points = [HoverPoint(value.mean, place, told(metric_name(key), value))]
+            artists: list[Artist] = []
+            if len(group.runs) > 1:
+                seeds = {run.seed: final_value(run, key) for run in group.runs}
+                artists += axes.plot(
+                    list(seeds.values()), np.full(len(seeds), place + 0.22), "|", color=own, markersize=7
+                )
+                points += [
+                    HoverPoint(at, place + 0.22, (f"seed {seed}", f"{metric_name(key)} {number(at)}"))
+                    for seed, at in seeds.items()
+                ]
             if value.has_interval:
-                axes.plot([value.low, value.high], [place, place], color=colour(place), linewidth=2.2)
-            axes.plot([value.mean], [place], color=colour(place), marker=marker(place), markersize=8)
+                artists += axes.plot([value.low, value.high], [place, place], color=own, linewidth=2.2)
+            artists += axes.plot([value.mean], [place], color=own, marker=marker(place), markersize=8)
             name_at = axes.get_yaxis_transform()  # x in axes' widths, y in rows
-            text = axes.text(
-                0, place - 0.36, elided(group.marked_name, 64), transform=name_at, va="center", color=colour(place)
-            )
+            text = axes.text(0, place - 0.36, elided(group.marked_name, 64), transform=name_at, va="center", color=own)
             text.set_in_layout(False)  # a long name may leave the axes; they keep their width
+            series.append(Series(group.marked_name, own, points, artists, [text]))
         axes.set_yticks([])
         axes.set_ylim(len(groups) - 0.5, -0.7)
         axes.spines["left"].set_visible(False)
         axes.margins(x=0.12)
         axes.set_xlabel(metric_name(key))
         axes.xaxis.set_major_locator(ticks())
+        return series
 
     return svg(draw, prefix, height=0.6 + 0.62 * max(2, len(groups)))
+
+
+def named(series: list[Series], axes: Axes, labels: Sequence[EndLabel]) -> list[Series]:
+    """The series, whose names are now written beside their ends."""
+    for each, label in zip(series, label_ends(axes, labels), strict=True):
+        each.labels.append(label)
+    return series
+
+
+def told(name: str, value: Estimate) -> tuple[str, ...]:
+    """A mean with its interval, as a point tells them."""
+    if not value.has_interval:
+        return (f"{name} {number(value.mean)}",)
+    over = counted(value.n, "seed") if value.over == "seeds" else "users"
+    span = f"95% interval over {over} {number(value.low)} to {number(value.high)}"
+    return f"{name} {number(value.mean)}", span
+
+
+def of_runs(group: RunGroup, key: str) -> tuple[str, ...]:
+    return of_seeds({run.seed: final_value(run, key) for run in group.runs}, number)
+
+
+def of_seeds(values: Mapping[int, float], text: TextOf) -> tuple[str, ...]:
+    """``seed 0: 0.4110, seed 1: 0.4135``; empty where there is nothing beside the mean."""
+    if len(values) < 2:
+        return tuple(f"seed {seed}" for seed in values)
+    return (", ".join(f"seed {seed}: {text(value)}" for seed, value in values.items()),)
 
 
 def _tail_mean(run: RunRecord, key: str, tail: int) -> float:
@@ -230,23 +286,6 @@ def marker(place: int) -> str:
     return MARKERS[place % len(MARKERS)]
 
 
-def ticks(*, integer: bool = False) -> MaxNLocator:
-    return MaxNLocator(nbins=5, steps=[1, 2, 5, 10], integer=integer, min_n_ticks=1 if integer else 2)
-
-
-def log_ticks(values: Sequence[float]) -> Locator:
-    """Ticks at 1, 2 and 5 of each decade, or evenly spaced ones where the values span too little for these."""
-    if values and max(values) < 4 * min(values):
-        return MaxNLocator(nbins=4, steps=[1, 2, 5, 10])
-    return LogLocator(subs=(1, 2, 5))
-
-
-def plain_log_labels(axis: Axis) -> None:
-    """Labels such as 0.01: those of matplotlib are mathtext, which is not parsed here, for major and minor ticks."""
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.4g}"))
-    axis.set_minor_locator(NullLocator())
-
-
 def look(place: int) -> dict[str, Any]:
     """How the lines of a figure differ, in colour and without."""
     return {
@@ -256,80 +295,3 @@ def look(place: int) -> dict[str, Any]:
         "marker": marker(place),
         "markersize": 4.5,
     }
-
-
-def elided(name: str, width: int) -> str:
-    """The name without its middle where it is too long: its end says which loss it is, and whether it sees labels.
-
-    >>> elided("BNS (weighting=posterior, prior=learned) + Softmax", 30)
-    'BNS (weightin…arned) + Softmax'
-    """
-    if len(name) <= width:
-        return name
-    begin = (width - 1) * 9 // 20
-    return f"{name[:begin].rstrip()}…{name[begin - width + 1 :].lstrip()}"
-
-
-def wrapped(name: str, width: int = 22) -> str:
-    """The name in a few short lines."""
-    return "\n".join(textwrap.wrap(elided(name, 4 * width - 4), width))
-
-
-def label_ends(axes: Axes, labels: Sequence[EndLabel], *, n_rows: int = 1) -> None:
-    """Write each name to the right of its line's end, moved up or down until no two overlap.
-
-    A figure too low for all the names is made higher; ``n_rows`` is how many axes stand above each other in it.
-    """
-    axes.autoscale_view()
-    in_axes = axes.transScale + axes.transLimits  # linear or logarithmic
-    ordered = sorted(labels, key=lambda label: label.y)
-    rows = [1 + wrapped(label.name).count("\n") for label in ordered]
-    figure = axes.get_figure(root=True)
-    assert figure is not None
-    figure.set_figheight(max(figure.get_figheight(), n_rows * (sum(rows) * LINE + MARGINS)))
-    heights = [own * LINE / (figure.get_figheight() / n_rows - MARGINS) for own in rows]  # in axes' heights
-    centres = _spread([float(in_axes.transform((label.x, label.y))[1]) for label in ordered], heights)
-    for label, centre in zip(ordered, centres, strict=True):
-        line = {
-            "arrowstyle": "-",
-            "color": label.colour,
-            "linewidth": 0.6,
-            "shrinkA": 1,
-            "shrinkB": 3,
-            "relpos": (0, 0.5),
-        }
-        axes.annotate(
-            wrapped(label.name),
-            (label.x, label.y),
-            (1.04, centre),
-            textcoords="axes fraction",
-            va="center",
-            color=label.colour,
-            annotation_clip=False,
-            arrowprops=line,
-        )
-
-
-def _spread(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:
-    """Centres close to ``wanted`` (ascending) at which labels of these heights do not overlap.
-
-    Pushing up only and pushing down only both leave room; so does the mean of the two, which moves less. Labels that
-    fit within the axes stay there: those beyond an end are moved back, and push others only as far as they must.
-    """
-    rooms = [(a + b) / 2 for a, b in pairwise(heights)]
-    up, down = list(wanted), list(wanted)
-    for place, room in enumerate(rooms):
-        up[place + 1] = max(up[place + 1], up[place] + room)
-    for place, room in reversed(list(enumerate(rooms))):
-        down[place] = min(down[place], down[place + 1] - room)
-    centres = [(a + b) / 2 for a, b in zip(up, down, strict=True)]
-    if sum(heights) > 1.0 + 1e-9:
-        return centres
-    floor, ceiling = 0.0, 1.0
-    for place, height in enumerate(heights):
-        centres[place] = max(centres[place], floor + height / 2)
-        floor = centres[place] + height / 2
-    for place, height in reversed(list(enumerate(heights))):
-        centres[place] = min(centres[place], ceiling - height / 2)
-        ceiling = centres[place] - height / 2
-    return centres

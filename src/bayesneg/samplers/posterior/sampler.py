@@ -90,9 +90,11 @@ class PosteriorSampler(RuleSampler):
             prefix = f"{name}."
             part.load_state_dict({key.removeprefix(prefix): state[key] for key in state if key.startswith(prefix)})
 
+    def prior_probability(self, batch: Batch, items: np.ndarray) -> np.ndarray:
+        return probabilities_of(self.parts().prior, batch.users, items)
+
     def unbias(self, batch: Batch, items: np.ndarray) -> np.ndarray:
-        probabilities = probabilities_of(self.parts().prior, batch.users, items)
-        return posterior_unbias(self._judging_rule(batch), batch, items, probabilities)
+        return posterior_unbias(self._judging_rule(batch), batch, items, self.prior_probability(batch, items))
 
     @property
     def uses_test_labels(self) -> bool:
