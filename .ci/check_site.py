@@ -1,4 +1,5 @@
-"""Check the built docs site: links, what pages load, the parameters of the reference, and the console of a browser.
+"""Check the built docs site: links, what pages load, raw markup, the parameters of the reference, and in a browser
+without a network the console and the width on a narrow screen.
 
 python .ci/check_site.py build/site
 """
@@ -16,6 +17,10 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
+# markup that a reader should not see: roles, directives, fences, mathtext
+RAW = re.compile(r":(?:func|class|meth|mod|data|ref|doc):`|\{code-cell\}|^```|^:::|\$\\math", flags=re.MULTILINE)
+VERBATIM = {"pre", "code", "script", "style"}
+NARROW = 500  # pixels, the least that Chromium gives a window
 OPENED = ("index.html", "tutorials/five-minutes.html", "how-to/gallery.html", "reference/api/bayesneg.BNS.html")
 
 
@@ -27,15 +32,25 @@ class Page(HTMLParser):
         self.links: list[str] = []
         self.loads: list[str] = []
         self.anchors: set[str] = set()
+        self.text: list[str] = []
+        self._verbatim = 0
         self.feed(text)
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         found = {name: value or "" for name, value in attributes}
         self.anchors.update(found[name] for name in ("id", "name") if name in found)
+        self._verbatim += tag in VERBATIM
         if tag == "a" and "href" in found:
             self.links.append(found["href"])
         if tag in LOADED and LOADED[tag] in found and found.get("rel") not in ("index", "search", "next", "prev"):
             self.loads.append(found[LOADED[tag]])
+
+    def handle_endtag(self, tag: str) -> None:
+        self._verbatim -= tag in VERBATIM
+
+    def handle_data(self, data: str) -> None:
+        if not self._verbatim:
+            self.text.append(data)
 
 
 @cache
@@ -66,6 +81,10 @@ def loaded_from_elsewhere(path: Path) -> list[str]:
     return [f"{link}: loaded from the network" for link in loads]
 
 
+def raw_markup(path: Path) -> list[str]:
+    return [f"raw markup: {found}" for found in RAW.findall("".join(page(path).text))]
+
+
 def styles_from_elsewhere(path: Path) -> list[str]:
     text = path.read_text(encoding="utf-8")
     return [f"{link}: loaded from the network" for link in re.findall(r"url\(['\"]?((?:https?:)?//[^)'\"]+)", text)]
@@ -90,17 +109,35 @@ def undocumented(site: Path) -> list[str]:
     return found
 
 
-def complaints(site: Path, name: str) -> list[str]:
-    """What headless Chromium, without a network, says on the console of a page."""
+def chromium(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """A page in headless Chromium without a network: its console on stderr, what it became on stdout."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
-        return []
+        return subprocess.CompletedProcess([], 0, "", "")
     with tempfile.TemporaryDirectory() as folder:
-        options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}", "--dump-dom"]
-        options += ["--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--virtual-time-budget=5000"]
-        done = subprocess.run(
-            [browser, *options, (site / name).as_uri()], capture_output=True, text=True, check=False, timeout=120
-        )
+        always = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}", "--dump-dom"]
+        always += ["--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--virtual-time-budget=5000"]
+        command = [browser, *always, *options, path.as_uri()]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+def too_wide(site: Path, name: str) -> list[str]:
+    """How far a page is wider than a narrow screen: what is there is cut off."""
+    measured = (site / name).with_name("measured.html")
+    root = "document.documentElement"
+    script = f"<script>onload = () => document.title = {root}.scrollWidth - {root}.clientWidth</script></body>"
+    measured.write_text((site / name).read_text(encoding="utf-8").replace("</body>", script), encoding="utf-8")
+    try:
+        shown = chromium(measured, f"--window-size={NARROW},900").stdout
+    finally:
+        measured.unlink()
+    more = re.search(r"<title>(\d+)</title>", shown)
+    return [f"{more[1]} pixels are cut off"] if more and int(more[1]) else []
+
+
+def complaints(site: Path, name: str) -> list[str]:
+    """What headless Chromium, without a network, says on the console of a page."""
+    done = chromium(site / name)
     said = [line.partition("CONSOLE")[2] for line in done.stderr.splitlines() if "CONSOLE" in line]
     return [line for line in said if "[PST]" not in line]  # the theme tells which colours it takes
 
@@ -110,7 +147,7 @@ def main() -> int:
     found: dict[str, list[str]] = {}
     pages = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
     for path in pages:
-        faults = [*dead_links(site, path), *loaded_from_elsewhere(path)]
+        faults = [*dead_links(site, path), *loaded_from_elsewhere(path), *raw_markup(path)]
         if faults:
             found[str(path.relative_to(site))] = faults
     for path in sorted(site.rglob("*.css")):
@@ -119,6 +156,7 @@ def main() -> int:
     found["the reference"] = undocumented(site)
     for name in OPENED:
         found[f"the console of {name}"] = complaints(site, name)
+        found[f"{name} on a narrow screen"] = too_wide(site, name)
     for where, faults in found.items():
         for fault in faults:
             print(f"{where}: {fault}", file=sys.stderr)

@@ -60,6 +60,7 @@ class Name(NamedTuple):
         if not (inspect.isclass(self.value) or callable(self.value)):
             return f"`{self.value!r}`"
         first = (inspect.getdoc(self.value) or "").split("\n\n")[0].replace("\n", " ")
+        first = re.sub(r":\w+:`~?([^`]+)`", lambda found: f"`{_short(found[1])}`", first)
         return first.partition(". ")[0].rstrip(".").replace("|", r"\|") + "."
 
 

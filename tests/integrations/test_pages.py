@@ -21,7 +21,7 @@ NEEDED = {
 
 
 def test_every_page_is_run():
-    assert {page.stem for page in PAGES.glob("*.md")} == set(NEEDED)
+    assert {page.stem for page in PAGES.glob("*.md")} - {"index"} == set(NEEDED)
 
 
 @pytest.mark.parametrize("page", [pytest.param(name, marks=needs("torch", *NEEDED[name])) for name in NEEDED])
