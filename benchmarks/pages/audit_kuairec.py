@@ -148,10 +148,11 @@ def reliability(found: Sequence[AuditedSplit]) -> list[dict[str, Any]]:
 def draw(found: Sequence[AuditedSplit], folder: Path) -> None:
     """The two figures of the page, as SVG."""
     from bayesneg.report.audit_page import plots
+    from bayesneg.report.figures.canvas import still
 
     drawn = {
         "across": plots.across(found, prefix="across"),
         "reliability": plots.reliability(found[MIDDLE].groups, RELIABILITY["picked"], prefix="reliability"),
     }
     for name, drawing in drawn.items():
-        (folder / f"{name}.svg").write_text(drawing, encoding="utf-8")
+        (folder / f"{name}.svg").write_text(still(drawing), encoding="utf-8")

@@ -151,3 +151,22 @@ def test_a_long_name_loses_its_middle_and_keeps_its_loss_and_its_mark():
     assert short.startswith("BNS (candidates")
     assert short.endswith("(sees test labels)")
     assert labels.elided("BNS", 64) == "BNS"
+
+
+@pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES.keys())
+def test_a_drawing_for_a_file_has_nothing_for_a_script(draw: Callable[[str], str]) -> None:
+    still = canvas.still(draw("a"))
+    assert "data-chart='" in draw("a")
+    assert "data-" not in still
+    ET.fromstring(still)
+
+
+def test_no_logarithmic_axis_of_any_figure_has_mathtext() -> None:
+    def draw(figure: Figure) -> None:
+        for axes in figure.subplots(1, 2):
+            axes.loglog([1e-5, 1e8], [0.001, 2000])
+
+    drawn = canvas.figure_svg(draw, "a", size=(8, 4))
+    texts = [node.text or "" for node in ET.fromstring(drawn).iter("{http://www.w3.org/2000/svg}text")]
+    assert {"0.001", "1,000"} <= set(texts)
+    assert not [text for text in texts if "$" in text]

@@ -84,4 +84,4 @@ def _draw(curves: dict[str, Any], x_label: str, y_label: str, both_log: bool, ax
     if both_log:
         axes.set_yscale("log")
     axes.set(xlabel=x_label, ylabel=y_label)
-    axes.legend(frameon=False)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(curves), columnspacing=1.2, frameon=False)

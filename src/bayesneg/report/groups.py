@@ -82,7 +82,7 @@ def studies(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
 
 
 def run_groups(runs: Sequence[RunRecord]) -> list[RunGroup]:
-    """The groups of one study, in the order of their first run.
+    """The groups of one study, in the order of their first run, each with its runs by seed.
 
     A seed counts once per group: a run given twice is dropped, and a second, different run of the same
     sampler and seed (other epochs, say) starts a group of its own; no interval shrinks by counting twice.
@@ -107,7 +107,10 @@ def run_groups(runs: Sequence[RunRecord]) -> list[RunGroup]:
         earlier = [other for at in range(1, place) for other in found[name, at] if other.seed == run.seed]
         if not any(_same_result(run, other) for other in earlier):
             found.setdefault((name, place), []).append(run)
-    return [RunGroup(name if place == 1 else f"{name} [{place}]", tuple(own)) for (name, place), own in found.items()]
+    return [
+        RunGroup(name if place == 1 else f"{name} [{place}]", tuple(sorted(own, key=lambda run: run.seed)))
+        for (name, place), own in found.items()
+    ]
 
 
 def _same_result(a: RunRecord, b: RunRecord) -> bool:

@@ -112,6 +112,11 @@ def figure_svg(draw: Callable[[Figure], None], prefix: str, *, size: tuple[float
     return _drawn(draw, prefix, size)[0]
 
 
+def still(drawing: str) -> str:
+    """The ``<svg>`` element for a file: without what only the script of a page reads."""
+    return re.sub(r""" data-(?:chart='[^']*'|(?:series|label|arrow)="\d+")""", "", drawing)
+
+
 def _drawn(draw: Callable[[Figure], None], prefix: str, size: tuple[float, float]) -> tuple[str, Figure]:
     with _settings(prefix):
         figure = Figure(figsize=size, dpi=UNITS, layout="constrained")

@@ -78,7 +78,10 @@ document.querySelectorAll("svg[data-chart]").forEach(svg => {
     names.forEach(each => {
       each.setAttribute("aria-pressed", "true");
       each.setAttribute("aria-label", name);
-      each.addEventListener("click", toggle);
+      each.addEventListener("click", event => {
+        toggle();
+        if (event.detail) each.blur();  /* clicked, not pressed by a key: no frame around the name */
+      });
     });
     labels.forEach(label => label.addEventListener("keydown", event => {
       if (event.key === "Enter" || event.key === " ") { event.preventDefault(); toggle(); }
