@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.machine import ROOT
 
+CONSTRAINTS = ("constraints.txt", "constraints-integrations.txt")
 # what an environment has, asked of its own Python: name, version, licence and bytes of each distribution
 INSTALLED = """
 import json, sys
@@ -71,7 +72,8 @@ class Environment:
 
     def install(self, *what: object) -> None:
         """Install with pip, within the tested versions."""
-        run(self.python, "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", *what)
+        pins = (argument for name in CONSTRAINTS for argument in ("-c", ROOT / name))
+        run(self.python, "-m", "pip", "install", "--quiet", *pins, *what)
 
     def run(self, *arguments: object, folder: Path) -> str:
         """What the environment's Python prints with these arguments, in a folder outside the checkout."""
