@@ -145,8 +145,10 @@ def fit(
         from bayesneg.distributed.sharding.order import order_of as ordering
         from bayesneg.training.processes import begun
 
-        how_long = {"epochs": epochs, "seed": seed, "select": select, "evaluate_every": evaluate_every, "out": out}
-        group, learner = begun(model, split, sampler, loss, train, fresh, earlier, **how_long)
+        others = {"epochs": epochs, "seed": seed, "select": select, "evaluate_every": evaluate_every, "out": out}
+        others |= {"evaluate_users": evaluate_users, "patience": patience, "checkpoint_every": checkpoint_every}
+        others |= {"resume": resume, "label": label}
+        group, learner = begun(model, split, sampler, loss, train, fresh, earlier, **others)
         if group.rank != 0:  # rank 0 speaks
             progress, trackers = False, []
     else:
