@@ -98,6 +98,7 @@ def load(checkpoint: Path, ranges: Ranges) -> dict[str, np.ndarray]:
     except Exception as error:
         raise InputError(f"{checkpoint}: the checkpoint is damaged ({_first(error)})") from error
     whole: dict[str, np.ndarray] = {}
+    missing: dict[str, int] = {}  # rows of this process that were not found yet
     for key in sorted(stored):
         match = RANGED.match(key)
         if match is None:
@@ -107,6 +108,7 @@ def load(checkpoint: Path, ranges: Ranges) -> dict[str, np.ndarray]:
         rows_of_this = _rows(name, ranges)
         assert rows_of_this is not None
         begin, end = rows_of_this
+        missing.setdefault(name, end - begin)
         low, high = max(begin, first), min(end, last)
         if begin == end:
             whole[name] = _read(checkpoint, key, stored[key])[:0]
@@ -116,6 +118,10 @@ def load(checkpoint: Path, ranges: Ranges) -> dict[str, np.ndarray]:
         if name not in whole:
             whole[name] = np.empty((end - begin, *rows.shape[1:]), dtype=rows.dtype)
         whole[name][low - begin : high - begin] = rows[low - first : high - first]
+        missing[name] -= high - low
+    for name, n in missing.items():
+        if n:
+            raise InputError(f"{checkpoint}: the checkpoint is damaged ({n} rows of {name} are missing)")
     return whole
 
 
