@@ -170,9 +170,9 @@ def train(
     if not final:
         run = with_metrics_of(run, Path(reading.data), out)
     if plan.note:
-        say(plan.note)
+        say_once(plan.note)
     if start is not None:
-        say(f"started from {start}: {_known_and_new(run.record)}")
+        say_once(f"started from {start}: {_known_and_new(run.record)}")
     if final:
         everything, n_epochs = split.whole(), run.record.reported_epoch
         say_once(f"training on all {len(everything.train):,} interactions for {counted(n_epochs, 'epoch', 'epochs')}")
