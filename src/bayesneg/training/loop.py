@@ -19,7 +19,7 @@ from bayesneg.config.loss_specs import as_loss
 from bayesneg.config.recommended import EPOCHS, EVALUATED_USERS, PATIENCE, recommended
 from bayesneg.config.run_description import run_description
 from bayesneg.data.splits import Split
-from bayesneg.distributed import is_distributed
+from bayesneg.distributed import has_checkpoints, is_distributed
 from bayesneg.errors import DivergedError, InputError
 from bayesneg.interfaces import Learner, Loss, Model, NegativeSampler, Observer, Tracker
 from bayesneg.models.baseline import Baseline, NoSampler
@@ -221,6 +221,11 @@ def fit(
 def recorder_of(group: ProcessGroup | None, folder: Path | None, **recording: Any) -> Recorder | DistributedRecorder:
     """What writes the run: of one process, or of several together."""
     if group is None:
+        if folder is not None and recording["resume"] and has_checkpoints(folder):
+            raise InputError(
+                f"{folder} was trained by processes of torchrun; resume it by them, one is enough "
+                "(torchrun --nproc-per-node 1)"
+            )
         return Recorder(folder, **recording)
     from bayesneg.training.processes import DistributedRecorder
 
