@@ -20,6 +20,8 @@ pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')"
 
 from launching import LIMIT, children, finished, kill, torchrun
 
+from commands import bayesneg as bayesneg
+
 MODEL = ("--model", "torch-mf", "--device", "cpu", "--sampler", "bns", "--set", "dim=8", "--set", "batch_size=64")
 QUICK = ("--baselines", "none", "--select", "last")
 MISBEHAVING = Path(__file__).with_name("misbehaving.py")
@@ -78,6 +80,24 @@ def test_a_process_that_hangs_is_named(train, uninterrupted, tmp_path):
     finished(process, 120)
     assert "error: no answer from rank 1" in said
     assert process.returncode == 1
+
+
+def test_a_restart_leaves_a_run_alone_that_was_refused(train, uninterrupted):
+    before = {path.name: path.read_bytes() for path in uninterrupted.iterdir() if path.is_file()}
+    _, err = finished(process := torchrun(2, "-m", "bayesneg", *train, "--out", uninterrupted, restarts=1))
+    assert process.returncode == 1
+    assert err.count("already holds a run") == 2  # once in each attempt
+    assert {path.name: path.read_bytes() for path in uninterrupted.iterdir() if path.is_file()} == before
+
+
+def test_one_process_and_several_do_not_resume_each_other(train, uninterrupted, tmp_path, bayesneg):
+    plain = tmp_path / "plain"
+    said = bayesneg(*train, "--out", uninterrupted, "--resume")
+    assert f"{uninterrupted} was trained by processes of torchrun" in said.error
+    assert bayesneg(*train, "--out", plain).code == 0
+    _, err = finished(process := torchrun(2, "-m", "bayesneg", *train, "--out", plain, "--resume"))
+    assert process.returncode == 1
+    assert f"error: {plain} was trained in one process; resume it without torchrun" in err
 
 
 def test_recommendations_are_written_in_parts(uninterrupted, tmp_path):

@@ -148,6 +148,8 @@ def test_a_checkpoint_is_read_in_other_parts_and_a_damaged_one_is_named(alone, t
     part = load(checkpoint, {"model.users": (12, 15)})
     assert np.array_equal(part["model.users.rows"], arrays["model.users.rows"][2:5])
     assert np.array_equal(part["lines"], arrays["lines"])
+    with pytest.raises(bn.BayesnegError, match=r"damaged \(2 rows of model\.users\.rows are missing\)"):
+        load(checkpoint, {"model.users": (8, 12)})
     for path in checkpoint.iterdir():
         path.write_bytes(path.read_bytes()[:-8])
     with pytest.raises(bn.BayesnegError, match="the checkpoint is damaged"):

@@ -213,6 +213,8 @@ def test_they_start_from_an_earlier_run_as_one_process_does(found):
             np.testing.assert_allclose(one, other, atol=1e-4)
         assert all(map(np.array_equal, run.scorer.cold, plain.scorer.cold))
         assert np.array_equal(run.scorer.users[[3, 40]], before.scorer.users[[3, 40]])  # without a training pair now
+        parts = pl.concat([pl.read_parquet(path) for path in sorted((found / str(size)).glob("started *.parquet"))])
+        assert parts.drop("score").equals(run.recommend_all(k=3).drop("score"))
 
 
 @pytest.mark.parametrize("size", [2, 4])
@@ -264,7 +266,8 @@ def test_what_processes_cannot_share_is_refused_by_all(found):
     for word in ("MF trains in one process", "custom sampler", "MixGCF mixes", "custom prior"):
         assert word in stored[0][word]
     assert "3 items, too few for 4 processes" in stored[0]["too few"]
-    for word, said in (("seed", "seed is 1 on rank 3 and 0 on rank 0"), ("settings", "model dim is 4 on rank 3")):
+    differing = {"seed": "seed is 1 on rank 3 and 0 on rank 0", "settings": "model dim is 4 on rank 3"}
+    for word, said in {**differing, "patience": "patience is 2 on rank 3"}.items():
         assert said in stored[0][word]
     assert "the data with its split is" in stored[0]["data"]
     assert "on rank 3" in stored[0]["data"]

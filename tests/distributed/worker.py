@@ -31,6 +31,7 @@ from scenarios import (
 )
 
 import bayesneg as bn
+from bayesneg.cli.training.processes import load_in_parts
 from bayesneg.distributed.group import begin, end
 from bayesneg.distributed.sharding import order
 from bayesneg.training.processes import begun
@@ -57,9 +58,13 @@ def trained(split: bn.Split, folder: Path, rank: int) -> None:
         (folder / f"trained {name} {rank}.json").write_text(json.dumps(found))
 
 
-def started(folder: Path) -> None:
+def started(folder: Path, rank: int) -> None:
     run = bn.load_run(folder.parent / "earlier")
-    bn.fit(mf(), grown(), bn.RNS(), start=run, epochs=2, progress=False, out=folder / "runs" / "started")
+    out = folder / "runs" / "started"
+    # one user is evaluated: all processes but one have none
+    bn.fit(mf(), grown(), bn.RNS(), start=run, epochs=2, progress=False, evaluate_users=1, out=out)
+    for place, frame in enumerate(load_in_parts(out).recommend_in_chunks(k=3)):
+        frame.write_parquet(folder / f"started {rank} {place}.parquet")
 
 
 def keyed(split: bn.Split, folder: Path, rank: int) -> None:
@@ -84,6 +89,7 @@ def refused(split: bn.Split, folder: Path, rank: int) -> None:
     last = dist.get_world_size() - 1
     differing = {
         "seed": lambda: bn.fit(mf(), split, bn.RNS(), seed=int(rank == last), epochs=1, progress=False),
+        "patience": lambda: bn.fit(mf(), split, bn.RNS(), patience=1 + (rank == last), epochs=1, progress=False),
         "settings": lambda: bn.fit(mf(dim=4 if rank == last else 8), split, bn.RNS(), epochs=1, progress=False),
         "data": lambda: bn.fit(
             mf(), bn.split(bn.synthetic(60, 150, seed=3), seed=int(rank == last)), bn.RNS(), epochs=1, progress=False
@@ -161,7 +167,7 @@ def main() -> None:
     keyed(split, own, rank)
     trained(split, own, rank)
     resumed(split, folder, rank, size)
-    started(own)
+    started(own, rank)
     sizes(split, own, rank)
     ties(own, rank, size)
     if size == 4:

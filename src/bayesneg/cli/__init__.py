@@ -18,7 +18,7 @@ from bayesneg.cli import audit, compare, data, priors, reproduce, train, tune
 from bayesneg.cli.finished import evaluate, export, recommend, report, serve, similar
 from bayesneg.cli.output import say, with_options_alone
 from bayesneg.cli.training.listings import BriefHelp
-from bayesneg.cli.training.processes import is_of_collective, leave, lost_contact, say_error
+from bayesneg.cli.training.processes import is_first, is_of_collective, leave, lost_contact, say_error
 from bayesneg.cli.training.run_file import TrainCommand
 from bayesneg.distributed import is_distributed
 from bayesneg.errors import BayesnegError, StorageError, file_sentence
@@ -82,7 +82,8 @@ def _status(arguments: Sequence[str] | None) -> int:
     try:
         return app(arguments, prog_name="bayesneg", standalone_mode=False) or 0
     except typer.TyperException as error:  # the arguments are not those of the command
-        if message := error.format_message():
+        message = error.format_message()
+        if message and is_first():
             end = "" if message.endswith("?") else ";"
             say(f"error: {message.rstrip('.')}{end} see {_command(arguments)} --help")
         return 2

@@ -18,6 +18,7 @@ from bayesneg.cli.training.listings import HelpAll
 from bayesneg.cli.training.plans import planned
 from bayesneg.cli.training.processes import is_first, is_restarted, join, leave, one_after_another, say_once
 from bayesneg.cli.training.run_data import TrainReading, split_for, with_metrics_of
+from bayesneg.distributed import is_of_this_job
 from bayesneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def train(
     from bayesneg.tracking.by_name import tracker_from
 
     join(device, ranks_timeout)
-    resume = resume or (out is not None and is_restarted())
+    resume = resume or (out is not None and is_restarted() and is_of_this_job(out))
     _check_out(out, resume=resume, final=final)
     named_baselines(baselines)  # before any data is read
     selection = splitting.selection
@@ -170,9 +171,9 @@ def train(
     if not final:
         run = with_metrics_of(run, Path(reading.data), out)
     if plan.note:
-        say(plan.note)
+        say_once(plan.note)
     if start is not None:
-        say(f"started from {start}: {_known_and_new(run.record)}")
+        say_once(f"started from {start}: {_known_and_new(run.record)}")
     if final:
         everything, n_epochs = split.whole(), run.record.reported_epoch
         say_once(f"training on all {len(everything.train):,} interactions for {counted(n_epochs, 'epoch', 'epochs')}")

@@ -169,7 +169,7 @@ class ShardedScorer:
         to, of = list(counts), [len(users)] * self.group.size
         lists, scores = (
             self.group.exchange(torch.from_numpy(np.ascontiguousarray(part)).to(self.group.device), to, of, "lists")
-            .view(self.group.size, len(users), k).permute(1, 0, 2).reshape(len(users), -1).cpu().numpy()
+            .view(self.group.size, len(users), k).permute(1, 0, 2).flatten(1).cpu().numpy()
             for part in (found.astype(np.int32), x)
         )  # fmt: skip
         # processes have ascending ranges of items, so that of equal scores the lower number comes first

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError, safe_open
 from torch.distributed.checkpoint.api import CheckpointException
-from torch.distributed.checkpoint.state_dict_loader import load as load_state
 from torch.distributed.checkpoint.state_dict_saver import save as save_state
 
+from bayesneg.distributed import CHECKPOINTS
 from bayesneg.distributed.group import ProcessGroup, raised_by_all
 from bayesneg.errors import BayesnegError, InputError
 
-PREFIX = "checkpoint-"
 RANGED = re.compile(r"(?P<name>.*)@(?P<first>\d+)-(?P<last>\d+)$")
 Ranges = Mapping[str, tuple[int, int]]
 
@@ -39,7 +39,7 @@ def save(folder: Path, epoch: int, arrays: Mapping[str, np.ndarray], ranges: Ran
             numbers, are the same in all processes.
         group: The processes.
     """
-    target = folder / f"{PREFIX}{epoch:06d}"
+    target = folder / f"{CHECKPOINTS}{epoch:06d}"
     part = folder / f".{target.name}.part"
     if group.rank == 0:
         shutil.rmtree(part, ignore_errors=True)
@@ -83,7 +83,7 @@ def newest(folder: Path) -> Path | None:
 
 def epochs_in(checkpoint: Path) -> int:
     """The epochs done when it was written."""
-    return int(checkpoint.name.removeprefix(PREFIX))
+    return int(checkpoint.name.removeprefix(CHECKPOINTS))
 
 
 def load(checkpoint: Path, ranges: Ranges) -> dict[str, np.ndarray]:
@@ -93,42 +93,40 @@ def load(checkpoint: Path, ranges: Ranges) -> dict[str, np.ndarray]:
         checkpoint: The folder of the checkpoint.
         ranges: The rows of this process, as for :func:`save`.
     """
-    try:
-        stored = _reader(checkpoint).read_metadata().state_dict_metadata
-    except Exception as error:
-        raise InputError(f"{checkpoint}: the checkpoint is damaged ({_first(error)})") from error
     whole: dict[str, np.ndarray] = {}
-    for key in sorted(stored):
-        match = RANGED.match(key)
-        if match is None:
-            whole[key] = _read(checkpoint, key, stored[key])
-            continue
-        name, first, last = match["name"], int(match["first"]), int(match["last"])
-        rows_of_this = _rows(name, ranges)
-        assert rows_of_this is not None
-        begin, end = rows_of_this
-        low, high = max(begin, first), min(end, last)
-        if begin == end:
-            whole[name] = _read(checkpoint, key, stored[key])[:0]
-        if low >= high:
-            continue
-        rows = _read(checkpoint, key, stored[key])
-        if name not in whole:
-            whole[name] = np.empty((end - begin, *rows.shape[1:]), dtype=rows.dtype)
-        whole[name][low - begin : high - begin] = rows[low - first : high - first]
+    missing: dict[str, int] = {}  # rows of this process that were not found yet
+    try:
+        for path in sorted(checkpoint.glob("*.safetensors")):
+            with safe_open(path, "np") as file:
+                for key in file.keys():  # noqa: SIM118 (it is no dictionary)
+                    _take(key, file, ranges, whole, missing)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise InputError(f"{checkpoint}: the checkpoint is damaged ({type(error).__name__}: {error})") from error
+    for name, n in missing.items():
+        if n:
+            raise InputError(f"{checkpoint}: the checkpoint is damaged ({n} rows of {name} are missing)")
     return whole
 
 
-def _read(checkpoint: Path, key: str, described: object) -> np.ndarray:
-    size, kind = described.size, described.properties.dtype  # type: ignore[attr-defined]
-    state = {key: torch.empty(size, dtype=kind)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that one process reads by itself
-        try:
-            load_state(state, storage_reader=_reader(checkpoint), no_dist=True)
-        except (CheckpointException, Exception) as error:  # torch's is no Exception
-            raise InputError(f"{checkpoint}: the checkpoint is damaged ({_first(error)})") from error
-    return state[key].numpy()
+def _take(key: str, file: Any, ranges: Ranges, whole: dict[str, np.ndarray], missing: dict[str, int]) -> None:
+    """Take over an array of a file, or those rows of it that are this process's; no others are read."""
+    match = RANGED.match(key)
+    if match is None:
+        whole[key] = file.get_tensor(key)
+        return
+    name, first, last = match["name"], int(match["first"]), int(match["last"])
+    rows_of_this = _rows(name, ranges)
+    assert rows_of_this is not None
+    begin, end = rows_of_this
+    low, high = max(begin, first), min(end, last)
+    missing.setdefault(name, end - begin)
+    stored = file.get_slice(key)
+    if name not in whole:
+        nothing = stored[0:0]
+        whole[name] = np.empty((end - begin, *nothing.shape[1:]), dtype=nothing.dtype)
+    if low < high:
+        whole[name][low - begin : high - begin] = stored[low - first : high - first]
+        missing[name] -= high - low
 
 
 def _writer(path: Path) -> Any:
@@ -137,19 +135,13 @@ def _writer(path: Path) -> Any:
     return HuggingFaceStorageWriter(path=str(path), save_distributed=True)
 
 
-def _reader(path: Path) -> Any:
-    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
-
-    return HuggingFaceStorageReader(path=str(path))
-
-
 def remove_all(folder: Path) -> None:
     """Remove the checkpoints of a run, finished or not.
 
     Args:
         folder: The folder of the run.
     """
-    for path in (*_found(folder), *folder.glob(f".{PREFIX}*.part")):
+    for path in (*_found(folder), *folder.glob(f".{CHECKPOINTS}*.part")):
         shutil.rmtree(path, ignore_errors=True)
 
 
@@ -173,4 +165,4 @@ def _tensor(value: np.ndarray) -> torch.Tensor:
 
 
 def _found(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob(f"{PREFIX}*") if path.is_dir())
+    return sorted(path for path in folder.glob(f"{CHECKPOINTS}*") if path.is_dir())

@@ -64,7 +64,8 @@ class DistributedLearner:
         self._thresholds: Tensor | None = None  # (n,) of this process's users
         self._known: tuple[np.ndarray, np.ndarray] | None = None  # users and items that an earlier run has learned
         self._kept: tuple[Tensor, Tensor] | None = None  # users of this process, and what an earlier run ranks them by
-        self._threads = (os.cpu_count() or 1) if self.group.device.type == "cuda" else 1
+        here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))  # processes of this host
+        self._threads = max(1, (os.cpu_count() or 1) // here) if self.group.device.type == "cuda" else 1
 
     # ---------------------------------------------------------------------------------------------------- as a scorer
 

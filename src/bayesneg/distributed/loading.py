@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 from safetensors import safe_open
 
@@ -13,6 +15,7 @@ from bayesneg.distributed.group import ProcessGroup
 from bayesneg.distributed.sharding.exchange import Exchange
 from bayesneg.distributed.sharding.owners import Owners, check_sizes, window
 from bayesneg.errors import InputError
+from bayesneg.models.serialization import COLD
 
 
 def load_sharded(weights: Path, train: Interactions, device: torch.device) -> ShardedScorer:
@@ -36,5 +39,11 @@ def load_sharded(weights: Path, train: Interactions, device: torch.device) -> Sh
         first, last = users.range_of(group.rank)
         of_users = stored.get_slice("users")[first:last].to(device)
         of_items = stored.get_slice("items")[exchange.first : exchange.last].to(device)
+        known = (_known(stored, COLD[0], train.n_users), _known(stored, COLD[1], train.n_items))
     own = window(train, first, last)
-    return ShardedScorer(of_users, of_items, exchange, users, own, cold=True)
+    return ShardedScorer(of_users, of_items, exchange, users, own, cold=True, known=known)
+
+
+def _known(stored: Any, cold: str, n: int) -> np.ndarray:
+    """True (n,) but for those who are cold in the weights."""
+    return ~stored.get_tensor(cold).numpy() if cold in stored.keys() else np.ones(n, dtype=bool)  # noqa: SIM118

@@ -19,7 +19,7 @@ from bayesneg.config.loss_specs import as_loss
 from bayesneg.config.recommended import EPOCHS, EVALUATED_USERS, PATIENCE, recommended
 from bayesneg.config.run_description import run_description
 from bayesneg.data.splits import Split
-from bayesneg.distributed import is_distributed
+from bayesneg.distributed import has_checkpoints, is_distributed
 from bayesneg.errors import DivergedError, InputError
 from bayesneg.interfaces import Learner, Loss, Model, NegativeSampler, Observer, Tracker
 from bayesneg.models.baseline import Baseline, NoSampler
@@ -145,8 +145,10 @@ def fit(
         from bayesneg.distributed.sharding.order import order_of as ordering
         from bayesneg.training.processes import begun
 
-        how_long = {"epochs": epochs, "seed": seed, "select": select, "evaluate_every": evaluate_every, "out": out}
-        group, learner = begun(model, split, sampler, loss, train, fresh, earlier, **how_long)
+        others = {"epochs": epochs, "seed": seed, "select": select, "evaluate_every": evaluate_every, "out": out}
+        others |= {"evaluate_users": evaluate_users, "patience": patience, "checkpoint_every": checkpoint_every}
+        others |= {"resume": resume, "label": label}
+        group, learner = begun(model, split, sampler, loss, train, fresh, earlier, **others)
         if group.rank != 0:  # rank 0 speaks
             progress, trackers = False, []
     else:
@@ -219,6 +221,11 @@ def fit(
 def recorder_of(group: ProcessGroup | None, folder: Path | None, **recording: Any) -> Recorder | DistributedRecorder:
     """What writes the run: of one process, or of several together."""
     if group is None:
+        if folder is not None and recording["resume"] and has_checkpoints(folder):
+            raise InputError(
+                f"{folder} was trained by processes of torchrun; resume it by them, one is enough "
+                "(torchrun --nproc-per-node 1)"
+            )
         return Recorder(folder, **recording)
     from bayesneg.training.processes import DistributedRecorder
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
+from bayesneg.distributed import JOB, this_job
 from bayesneg.distributed.catalogue import ShardedScorer
 from bayesneg.distributed.checkpoints import epochs_in, load, newest, remove_all, save
 from bayesneg.distributed.group import ProcessGroup, check_same, raised_by_all
@@ -102,26 +103,34 @@ class DistributedRecorder:
         self._resumed = self._by_first(lambda: self._begin(folder, resume, record, split, epochs))
         checkpoint = newest(folder) if self._resumed else None
         if checkpoint is not None:
-            training.load_state_dict(load(checkpoint, self._ranges()))
+            training.load_state_dict(raised_by_all(lambda: load(checkpoint, self._ranges())))
             reread(training.sampler, training.learner)
         if self._resumed:
-            self._by_first(lambda: files.write_lines(folder / files.EPOCHS, training.lines))
+            self._by_first(lambda: self._go_on(folder))
         group.wait()
 
     def _begin(self, folder: Path, resume: bool, record: RunRecord, split: Split, epochs: int) -> bool:
         """Make the folder, or check the run that is in it; whether it is resumed."""
         if not (resume and files.holds_run(folder)):
             files.begin(folder, record, split)
+            _name_job(folder)
             return False
         check_resumable(folder, record, epochs)
+        if (folder / files.CHECKPOINT).exists():
+            raise InputError(f"{folder} was trained in one process; resume it without torchrun")
         checkpoint = newest(folder)
         if checkpoint is not None and epochs_in(checkpoint) > epochs:
             raise InputError(f"{folder} already holds {epochs_in(checkpoint)} epochs; resume it with at least as many")
         with files.reading(folder):
             files.write_run_file(folder, record.run_file)
             files.write_split(folder, split)
-        (folder / files.METRICS).unlink(missing_ok=True)
+        _name_job(folder)
         return True
+
+    def _go_on(self, folder: Path) -> None:
+        """Bring the files of a resumed run to where its checkpoint is."""
+        (folder / files.METRICS).unlink(missing_ok=True)  # the run is unfinished until it ends again
+        files.write_lines(folder / files.EPOCHS, self._training.lines)
 
     def _by_first(self, work: Callable[[], Any]) -> Any:
         """What rank 0 finds; its error is raised by all."""
@@ -151,6 +160,7 @@ class DistributedRecorder:
         """Remove a new run that failed, so that its folder is free for the next attempt."""
         if self._folder is not None and not self._resumed and self._group.rank == 0:
             remove_all(self._folder)
+            (self._folder / JOB).unlink(missing_ok=True)
             files.remove(self._folder)
 
     def finish(self, run: Run, report: EvaluationReport) -> None:
@@ -167,3 +177,8 @@ class DistributedRecorder:
             files.write_json(self._folder / files.METRICS, found)
 
         self._by_first(write_result)
+
+
+def _name_job(folder: Path) -> None:
+    """Leave word that this job trains the run: only then may its processes, started again, resume it unasked."""
+    files.write_whole(folder / JOB, lambda path: path.write_text(this_job(), encoding="utf-8"))

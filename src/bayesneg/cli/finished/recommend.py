@@ -132,6 +132,8 @@ def recommend(
     join("auto", TIMEOUT)
     one_after_another(lambda: _check_out(out, whom, which, force))
     if is_distributed():
+        if item_data_file is not None or item_columns is not None:
+            raise InputError("--item-data and --item-columns are for one process; leave them out with torchrun")
         assert out is not None
         _write_parts(run, k, which, out, json=json)
         return

@@ -22,13 +22,12 @@ class Owners:
 
     @classmethod
     def evenly(cls, n: int, size: int) -> Owners:
-        """Ranges of ceil(n / size) numbers, the last shorter.
+        """Ranges whose sizes differ by at most one.
 
         >>> Owners.evenly(10, 4).bounds.tolist()
-        [0, 3, 6, 9, 10]
+        [0, 2, 5, 7, 10]
         """
-        step = -(-n // size)
-        return cls(np.minimum(np.arange(size + 1) * step, n))
+        return cls(np.arange(size + 1) * n // size)
 
     @classmethod
     def balanced(cls, indptr: np.ndarray, size: int) -> Owners:
@@ -55,12 +54,10 @@ class Owners:
 
 def check_sizes(train: Interactions, size: int) -> None:
     """An error where a process would have no user or no item."""
-    step = -(-train.n_items // size)
-    for n, what in ((train.n_users, "users"), (-(-train.n_items // step), "items")):
+    for n, what in ((train.n_users, "users"), (train.n_items, "items")):
         if n < size:
-            have = train.n_items if what == "items" else n
             raise InputError(
-                f"the data has {have:,} {what}, too few for {size} processes, each of which owns a range of them; "
+                f"the data has {n:,} {what}, too few for {size} processes, each of which owns a range of them; "
                 "start fewer (--nproc-per-node)"
             )
 
