@@ -142,8 +142,7 @@ class SRNS(RuleSampler):
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         memory = prepared(self.state)
         memory.epochs[:] = state["epochs"]
-        if "items" in state:
-            memory.items = state["items"].copy()
+        memory.items = state["items"].copy() if "items" in state else memory.items[:0]  # drawn for the next batch
         if memory.n_past:
             memory.past_users, memory.past_items = (
                 _filled([state[f"{name}.{slot}"] for slot in range(memory.n_past)]) for name in ("users", "past")
