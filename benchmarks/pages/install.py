@@ -35,7 +35,7 @@ def _page(found: dict[str, Any]) -> str:
     return page(
         "# Install",
         "From a checkout, with Python 3.11 to 3.13:",
-        "```sh\npip install .                    # or: pip install '.[torch,tune]'\nbayesneg compare synthetic\n```",
+        "```sh\npip install .                    # or: pip install '.[torch,tune]'\n```",
         "The package is pure Python: a wheel of "
         f"{_kb(files['wheel'])} kB, an sdist of {_kb(files['sdist'])} kB. With what it requires an install takes "
         f"{_mb(base)} MB; `import bayesneg` takes {1000 * base['import']:.0f} ms beyond starting Python, since a module "
