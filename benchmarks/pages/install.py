@@ -11,13 +11,13 @@ from benchmarks.pages.text import MADE, folded, page, table
 USES: Final = {
     "": "everything but what follows",
     "torch": "TorchMF, LightGCN, modules of your own, BNS in a loop of your own, several processes",
-    "tune": "`bayesneg tune`",
-    "postgres": "`bayesneg tune --storage postgresql://…`",
+    "tune": "searches of settings",
+    "postgres": "searches on a PostgreSQL database",
     "index": "exports with an approximate index",
-    "serve": "`bayesneg serve`",
-    "tensorboard": "`--track tensorboard`",
-    "mlflow": "`--track mlflow`",
-    "wandb": "`--track wandb`",
+    "serve": "the HTTP server",
+    "tensorboard": "`--track tensorboard:DIR`",
+    "mlflow": "`--track mlflow:URI`",
+    "wandb": "`--track wandb:PROJECT`",
 }
 
 
