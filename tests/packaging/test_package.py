@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tarfile
 import tomllib
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import bayesneg as bn
-from benchmarks.packaging.environments import Environment, build, extras
+from benchmarks.packaging.environments import CONSTRAINTS, Environment, build, extras
 
 HOME = Path(__file__).parents[2]
 SOURCES = HOME / "src" / "bayesneg"
@@ -45,6 +46,14 @@ def required(built, tmp_path_factory):
 def test_every_extra_is_tested_here_or_elsewhere():
     assert set(USES) | ELSEWHERE >= set(extras())
     assert not set(USES) - set(extras())
+
+
+def test_the_two_files_of_tested_versions_agree():
+    lines = [(HOME / name).read_text(encoding="utf-8").splitlines() for name in CONSTRAINTS]
+    one, other = ({re.sub(r"[-_.]+", "-", line.split("==")[0]).lower(): line for line in file} for file in lines)
+    shared = {name for name in one.keys() & other if "==" in one[name]}
+    assert shared
+    assert {name: one[name].split("==")[1] for name in shared} == {name: other[name].split("==")[1] for name in shared}
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(built):
