@@ -139,6 +139,19 @@ def alone(tmp_path):
     torch.distributed.destroy_process_group()
 
 
+def test_a_checkpoint_without_a_file_is_damaged_and_the_metrics_stay(alone, data, tmp_path):
+    def train(**more):
+        model = bn.TorchMF(dim=4, device="cpu")
+        return bn.fit(model, bn.split(data, seed=0), bn.RNS(), epochs=2, out=tmp_path / "run", progress=False, **more)
+
+    train()
+    (shard,) = newest(tmp_path / "run").glob("*.safetensors")
+    shard.unlink()
+    with pytest.raises(bn.BayesnegError, match=r"the checkpoint is damaged \('\w+' is missing\)"):
+        train(resume=True)
+    assert (tmp_path / "run" / "metrics.json").exists()
+
+
 def test_a_checkpoint_is_read_in_other_parts_and_a_damaged_one_is_named(alone, tmp_path):
     arrays = {"model.users.rows": np.arange(12.0).reshape(6, 2), "lines": np.zeros(3, dtype=np.uint8)}
     save(tmp_path, 7, arrays, {"model.users": (10, 16)}, alone)

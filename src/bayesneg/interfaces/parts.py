@@ -111,16 +111,8 @@ class ScorerInParts(Protocol):
         ...
 
 
-class StartsInParts(Protocol):
+class StartsInParts(ScorerInParts, Protocol):
     """A learner, divided among processes, that may start from the embeddings of an earlier run."""
-
-    def own_part(self) -> OwnPart:
-        """What this process has.
-
-        Returns:
-            Its ranges of users, items and factors.
-        """
-        ...
 
     def start_part_from(
         self,

@@ -103,7 +103,7 @@ class DistributedRecorder:
         self._resumed = self._by_first(lambda: self._begin(folder, resume, record, split, epochs))
         checkpoint = newest(folder) if self._resumed else None
         if checkpoint is not None:
-            training.load_state_dict(raised_by_all(lambda: load(checkpoint, self._ranges())))
+            raised_by_all(lambda: self._take_over(checkpoint))
             reread(training.sampler, training.learner)
         if self._resumed:
             self._by_first(lambda: self._go_on(folder))
@@ -126,6 +126,14 @@ class DistributedRecorder:
             files.write_split(folder, split)
         _name_job(folder)
         return True
+
+    def _take_over(self, checkpoint: Path) -> None:
+        """Load this process's part of a checkpoint."""
+        state = load(checkpoint, self._ranges())
+        try:
+            self._training.load_state_dict(state)
+        except KeyError as error:
+            raise InputError(f"{checkpoint}: the checkpoint is damaged ({error} is missing)") from error
 
     def _go_on(self, folder: Path) -> None:
         """Bring the files of a resumed run to where its checkpoint is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -143,7 +144,7 @@ class Choosing:
         self.tools.counting.at_most(shard[:0], nothing, nothing.long(), vectors.unit(shard), counts, hidden)
 
 
-class ChoosingFirst(Choosing):
+class ChoosingFirst(Choosing, ABC):
     """Negatives are chosen before rows are fetched; then those of positives and negatives are routed and learned from.
 
     Routes are planned for each mini-batch by itself.
@@ -166,6 +167,7 @@ class ChoosingFirst(Choosing):
     def support(self, number: int, route: Route, scores: FetchedScores | None) -> None:
         return
 
+    @abstractmethod
     def _chosen(self, number: int, batch: Batch, w: Tensor, shard: Tensor) -> Negatives | None:
         """The negatives of this process's examples; None where it has none.
 
@@ -175,7 +177,6 @@ class ChoosingFirst(Choosing):
             w: The embeddings (b, d) of their users.
             shard: The embeddings of this process's items.
         """
-        raise NotImplementedError
 
     def _of(self, batch: Batch, scores: FetchedScores) -> Negatives:
         users, positives = (on_device(x, torch.int64, self.group.device) for x in (batch.users, batch.positives))
