@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -215,7 +216,6 @@ def audit(
         for seed in seeds
     ]
     keys = _keys(runs, built, epochs, probes)
-    writer = None if path is None else ledger.Writer(path)
 
     def one(run: _AuditRun, show: ShowEpoch) -> RunRecord:
         key = keys[run]
@@ -225,7 +225,9 @@ def audit(
         record = run.train(built, epochs, probes, show)
         return record if writer is None else writer.add(ledger.Entry(key, run.facts(), record)).record
 
-    with run_bars(progress, [run.label for run in runs], [epochs] * len(runs)) as show:
+    with ExitStack() as stack:
+        writer = None if path is None else stack.enter_context(ledger.Writer(path))
+        show = stack.enter_context(run_bars(progress, [run.label for run in runs], [epochs] * len(runs)))
         return Audit(run_all([partial(one, run) for run in runs], jobs=at_once, show=show))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.distributed.catalogue import ShardedScorer
-from bayesneg.distributed.checkpoints import epochs_in, load, newest, remove_all, save
+from bayesneg.distributed.checkpoints import epochs_in, load, newest, remove_all, save, usable
 from bayesneg.distributed.group import ProcessGroup, check_same, raised_by_all
 from bayesneg.distributed.learner import DistributedLearner
 from bayesneg.distributed.sharding.past_embeddings import reread
@@ -24,6 +24,7 @@ from bayesneg.distributed.supported import check_supported
 from bayesneg.distributed.weights import write_weights
 from bayesneg.errors import InputError
 from bayesneg.evaluation.results import EvaluationReport
+from bayesneg.integrity.locks import FileLock
 from bayesneg.interfaces import Loss, Model, NegativeSampler
 from bayesneg.models.torch.device import pick_device
 from bayesneg.runs import folder as files
@@ -97,12 +98,13 @@ class DistributedRecorder:
             raise InputError("resume needs out, the folder of the run to resume")
         self._folder, self._training, self._group = folder, training, group
         self._resumed = False
+        self._lock: FileLock | None = None
         if folder is None:
             return
         self._resumed = self._by_first(lambda: self._begin(folder, resume, record, split, epochs))
-        checkpoint = newest(folder) if self._resumed else None
+        checkpoint = usable(folder, group) if self._resumed else None
         if checkpoint is not None:
-            training.load_state_dict(load(checkpoint, self._ranges()))
+            training.load_state_dict(raised_by_all(lambda: self._read(checkpoint)))
             reread(training.sampler, training.learner)
         if self._resumed:
             self._by_first(lambda: files.write_lines(folder / files.EPOCHS, training.lines))
@@ -111,17 +113,30 @@ class DistributedRecorder:
     def _begin(self, folder: Path, resume: bool, record: RunRecord, split: Split, epochs: int) -> bool:
         """Make the folder, or check the run that is in it; whether it is resumed."""
         if not (resume and files.holds_run(folder)):
-            files.begin(folder, record, split)
+            self._lock = files.begin(folder, record, split)
             return False
+        self._lock = files.locked(folder)
         check_resumable(folder, record, epochs)
         checkpoint = newest(folder)
         if checkpoint is not None and epochs_in(checkpoint) > epochs:
             raise InputError(f"{folder} already holds {epochs_in(checkpoint)} epochs; resume it with at least as many")
         with files.reading(folder):
+            files.seal(folder, (files.HEAD,))
             files.write_run_file(folder, record.run_file)
             files.write_split(folder, split)
         (folder / files.METRICS).unlink(missing_ok=True)
         return True
+
+    def _read(self, checkpoint: Path) -> dict[str, np.ndarray]:
+        with files.damage_named(checkpoint):
+            state = load(checkpoint, self._ranges())
+            self._training.check_state(state)
+        return state
+
+    def close(self) -> None:
+        """Let other processes write to the folder, which rank 0 holds."""
+        if self._lock is not None:
+            self._lock.release()
 
     def _by_first(self, work: Callable[[], Any]) -> Any:
         """What rank 0 finds; its error is raised by all."""
@@ -165,5 +180,6 @@ class DistributedRecorder:
             files.write_whole(self._folder / files.PER_USER, report.per_user.write_parquet)
             found = {"reported_epoch": run.record.reported_epoch, **report.to_dict()}
             files.write_json(self._folder / files.METRICS, found)
+            files.seal(self._folder)
 
         self._by_first(write_result)
