@@ -21,6 +21,10 @@ class DataError(InputError):
     """A file or frame cannot be read as interactions; the message names the file and the line."""
 
 
+class DamagedError(InputError):
+    """A stored file is not as it was written; the message names the file, or the array in it."""
+
+
 class StorageError(BayesnegError):
     """A store outside this process, such as a database, cannot be reached. The command line exits with code 1."""
 

@@ -362,6 +362,17 @@ def test_rejected_pairs_of_the_test_part_are_refused_before_the_first_trial(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_second_process_is_refused_the_folder_of_a_search(tmp_path):
+    from bayesneg.tuning import studies
+
+    with studies.opened(tmp_path / "found", {}, resume=False):
+        again = studies.opened(tmp_path / "found", {}, resume=True)
+        with pytest.raises(InputError, match=r"found is being written by another process; .*--storage"), again:
+            pass
+    with studies.opened(tmp_path / "found", {}, resume=True):
+        pass
+
+
 def test_without_optuna_the_way_out_is_named(split, monkeypatch):
     monkeypatch.setattr(studies, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"needs optuna.*pip install 'bayesneg\[tune\]'"):

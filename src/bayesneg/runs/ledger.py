@@ -1,20 +1,22 @@
 """The ledger of an audit or a sweep: a file of JSON lines, one for each finished run.
 
-A line is written at once and whole. Half a line of a killed process is skipped when the file is read, and its run is
-trained again; of two lines of the same key the later counts.
+A line is written at once and whole, with its sha256. Half a line of a killed process is skipped when the file is read,
+and its run is trained again; of two lines of the same key the later counts. One process at a time writes to the file.
 """
 
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import Any, Final
 
 import numpy as np
 
+from bayesneg.integrity.digests import check_seal, sealed
+from bayesneg.integrity.locks import FileLock
 from bayesneg.runs.record import SCHEMA as SCHEMA
 from bayesneg.runs.record import RunRecord, check_schema, jsonable
 
@@ -53,28 +55,40 @@ def read(paths: Path | Iterable[Path]) -> dict[str, Entry]:
     """Every finished run of the files by its key; a file that does not exist holds none."""
     found = {}
     for path in [paths] if isinstance(paths, Path) else paths:
-        for line in path.read_bytes().split(b"\n") if path.exists() else ():
+        for number, line in enumerate(path.read_bytes().split(b"\n") if path.exists() else (), start=1):
             try:
                 stored = json.loads(line)  # which may be cut, even inside a character
                 is_entry = {"key", "cell", "record"} <= stored.keys()
-            except (ValueError, AttributeError):
+            except (ValueError, AttributeError, RecursionError):
                 continue
             if is_entry:
+                way_out = f"remove line {number}, and resume: its run is trained again"
+                check_seal(stored, path, way_out=way_out)
                 check_schema(stored.get("schema"), path)
                 found[stored["key"]] = Entry.from_dict(stored)
     return found
 
 
 class Writer:
-    """Adds entries to a file, from several threads."""
+    """Adds entries to a file, from several threads of one process; a context manager, which holds the file."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._lock = path, Lock()
+        self._path, self._one = path, threading.Lock()
+        path.touch()
+        self._lock = FileLock(path, way_out="wait until it ends, or choose another file")
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._path.exists() and self._path.stat().st_size == 0:  # no run was finished
+            self._path.unlink()
+        self._lock.release()
 
     def add(self, entry: Entry) -> Entry:
         """Write the entry as a line, and return it as it will be read."""
-        line = json.dumps(entry.to_dict(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        with self._lock, self._path.open("a+b") as file:
+        line = json.dumps(sealed(entry.to_dict()), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        with self._one, self._path.open("a+b") as file:
             if file.tell() > 0:
                 file.seek(-1, 2)
                 if file.read(1) != b"\n":  # half a line of a killed process

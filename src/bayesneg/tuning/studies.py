@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bayesneg.errors import InputError
+from bayesneg.integrity.locks import FileLock
 from bayesneg.tuning.store import KEPT, Store, reaching
 
 if TYPE_CHECKING:
@@ -187,12 +188,22 @@ def opened(
         if folder is not None:
             _check_place(folder, resume, JOURNAL if shared is None else KEPT)
         if shared is None:
-            yield _alone(folder, plan)
+            with _held(folder):
+                yield _alone(folder, plan)
         else:
             with shared.opened() as storage:
                 yield _joined(shared, storage, plan, folder)
     finally:
         optuna.logging.set_verbosity(said)
+
+
+def _held(folder: Path | None) -> AbstractContextManager[object]:
+    """The folder of a search that is not shared: one process at a time."""
+    if folder is None:
+        return nullcontext()
+    folder.mkdir(parents=True, exist_ok=True)
+    way_out = "wait until it ends, or let both share a study: storage (--storage)"
+    return FileLock(folder, way_out=way_out)
 
 
 def _alone(folder: Path | None, plan: Mapping[str, Any]) -> Store:
@@ -201,7 +212,6 @@ def _alone(folder: Path | None, plan: Mapping[str, Any]) -> Store:
 
     if folder is None:
         return Store(_created(InMemoryStorage(), STUDY, plan, "this search", "--out"))
-    folder.mkdir(parents=True, exist_ok=True)
     journal = folder / JOURNAL
     journal.with_name(f"{journal.name}.lock").unlink(missing_ok=True)  # of a killed process
     return Store(_created(_journal(journal), STUDY, plan, str(folder), "--out"))

@@ -12,7 +12,6 @@ index.usearch         the index, where asked for
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from collections.abc import Mapping
@@ -27,6 +26,7 @@ from bayesneg import __version__
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
+from bayesneg.integrity.digests import facts_of, file_digest, sealed
 from bayesneg.models.serialization import COLD_ITEMS, ITEM_MODEL, weights_of
 from bayesneg.runs import folder as files
 from bayesneg.runs.exports import item_index
@@ -45,7 +45,7 @@ CONTENT: Final = {
     INTERACTIONS: "every interaction with its part of the split, by row numbers",
     RECORD: "settings, measures of every epoch and metrics",
     INDEX: "an index of the item vectors for approximate search",
-    CONFIG: "format, sizes, settings of the index, and the sha256 of every file",
+    CONFIG: "format, sizes, settings of the index, and the sha256 of every file and of itself",
 }
 
 
@@ -148,9 +148,9 @@ def _write(
         "fingerprint": split.fingerprint,
         "has_interactions": interactions,
         "index": described,
-        "files": {name: {"bytes": (folder / name).stat().st_size, "sha256": sha256(folder / name)} for name in written},
+        "files": facts_of(folder, written),
     }
-    files.write_json(folder / CONFIG, config)
+    files.write_json(folder / CONFIG, sealed(config))
     content = {name: what for name, what in CONTENT.items() if (folder / name).exists()}
     if "users" not in arrays:
         content[MODEL] = "weights between items, which score a user from the user's training items"
@@ -179,7 +179,7 @@ def _write_index(folder: Path, arrays: Mapping[str, np.ndarray], split: Split, *
         "connectivity": item_index.CONNECTIVITY,
         "expansion_add": item_index.EXPANSION_ADD,
         "expansion_search": item_index.EXPANSION_SEARCH,
-        "vectors_sha256": sha256(folder / MODEL),
+        "vectors_sha256": file_digest(folder / MODEL),
         **built.recall(arrays["users"], split.known if interactions else no_interactions(split.train)),
     }
 
@@ -201,9 +201,3 @@ def _put(part: Path, target: Path) -> None:
             old.rename(target)
         raise
     shutil.rmtree(old, ignore_errors=True)
-
-
-def sha256(path: Path) -> str:
-    """The digest of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
