@@ -20,6 +20,7 @@ from rich.text import Text
 
 from bayesneg.errors import DataError, InputError
 from bayesneg.runs.record import jsonable
+from bayesneg.whole_files import check_regular
 
 _WITH_OPTION = re.compile(r"\b(?:\w+=[^\s,;()]+|\w+_\w+) \((--[^()]+)\)")  # validation=0.2 (--validation 0.2)
 
@@ -139,6 +140,7 @@ def counted(count: int, one: str, many: str) -> str:
 
 def check_file(path: Path, option: str) -> None:
     """Before any work: a file can be written there."""
+    check_regular(path)
     folder = path.resolve().parent
     if path.is_dir() or not folder.is_dir():
         raise InputError(f"{option} {path} must be a file in an existing folder")

@@ -42,7 +42,7 @@ def save(folder: Path, epoch: int, arrays: Mapping[str, np.ndarray], ranges: Ran
     target = folder / f"{PREFIX}{epoch:06d}"
     part = folder / f".{target.name}.part"
     if group.rank == 0:
-        shutil.rmtree(part, ignore_errors=True)
+        part.unlink() if part.is_symlink() else shutil.rmtree(part, ignore_errors=True)  # not written through
     group.wait()
     state = {}
     for key, value in arrays.items():

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayesneg.errors import InputError
+from bayesneg.whole_files import write_text
 
 if TYPE_CHECKING:
     import jinja2
@@ -176,13 +175,5 @@ def write_page(text: str, path: str | Path) -> Path:
     if target.is_dir():
         raise InputError(f"{target} is a folder; name a file in it, such as {target / 'report.html'}")
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, unfinished = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        Path(unfinished).chmod(0o644)
-        Path(unfinished).replace(target)
-    except BaseException:
-        Path(unfinished).unlink(missing_ok=True)
-        raise
+    write_text(target, text)
     return target

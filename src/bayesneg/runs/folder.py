@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ from bayesneg.data.splits import Split
 from bayesneg.errors import BayesnegError, InputError, naming
 from bayesneg.runs.record import SCHEMA, RunRecord, check_schema, jsonable
 from bayesneg.runs.toml_text import toml_text
+from bayesneg.whole_files import is_unfinished, remove_unfinished, without_links
+from bayesneg.whole_files import write_whole as write_whole
 
 HEAD, EPOCHS, METRICS, PER_USER = "run.json", "epochs.jsonl", "metrics.json", "per_user.parquet"
 RUN_FILE, TRACKED = "run.toml", "tracking.json"
@@ -93,7 +95,7 @@ def check_free(path: Path) -> None:
     """An error where the folder of a new run already holds something."""
     if holds_run(path):
         raise InputError(f"{path} already holds a run; choose another folder, or resume it (--resume)")
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+    if path.exists() and (not path.is_dir() or not all(map(is_unfinished, path.iterdir()))):
         raise InputError(f"{path} exists and is not an empty folder; choose another place for the run")
 
 
@@ -101,6 +103,7 @@ def remove(folder: Path) -> None:
     """Remove the files of a run, and the folder if nothing else is in it."""
     for name in (HEAD, RUN_FILE, TRACKED, EPOCHS, METRICS, PER_USER, WEIGHTS, CHECKPOINT, TRAINED, *PARQUETS):
         (folder / name).unlink(missing_ok=True)
+    remove_unfinished(folder)
     if not any(folder.iterdir()):
         folder.rmdir()
 
@@ -157,7 +160,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def append_line(path: Path, value: Any) -> None:
-    with naming(path), path.open("a", encoding="utf-8") as lines:
+    with naming(path), open(path, "a", encoding="utf-8", opener=without_links) as lines:
         lines.write(json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False) + "\n")
 
 
@@ -195,18 +198,6 @@ def read_trained(folder: Path, n_users: int, *, best: bool) -> tuple[np.ndarray,
                 first = stored.get_tensor(f"{part}first")
                 return first[:n_users], first[n_users:]
     return None
-
-
-def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write beside the target and move into place, so that a reader never sees half a file."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with naming(path):
-            write(part)
-            part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)  # what fills a disk is not left on it
-        raise
 
 
 def write_split(folder: Path, split: Split) -> None:

@@ -7,6 +7,7 @@ trained again; of two lines of the same key the later counts.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from bayesneg.errors import naming
 from bayesneg.runs.record import SCHEMA as SCHEMA
 from bayesneg.runs.record import RunRecord, check_schema, jsonable
+from bayesneg.whole_files import without_links
 
 KEPT_PER_USER: Final = ("ndcg@20",)  # the metrics by which samplers are compared user by user
 DECIMALS: Final = 6  # of a value per user
@@ -74,10 +77,12 @@ class Writer:
     def add(self, entry: Entry) -> Entry:
         """Write the entry as a line, and return it as it will be read."""
         line = json.dumps(entry.to_dict(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        with self._lock, self._path.open("a+b") as file:
+        with self._lock, naming(self._path), open(self._path, "a+b", opener=without_links) as file:
             if file.tell() > 0:
                 file.seek(-1, 2)
                 if file.read(1) != b"\n":  # half a line of a killed process
                     file.write(b"\n")
             file.write(f"{line}\n".encode())
+            file.flush()
+            os.fsync(file.fileno())
         return Entry.from_dict(json.loads(line))

@@ -16,6 +16,7 @@ from bayesneg.models.torch.settings import TorchSettings, require_torch
 from bayesneg.runs import folder as files
 from bayesneg.runs.record import RunRecord, data_facts, describe, settings_text, versions
 from bayesneg.runs.run import Run
+from bayesneg.whole_files import remove_unfinished
 
 EPOCHS_DONE = "epochs_done"  # the key of a checkpoint that holds their number
 
@@ -59,12 +60,13 @@ class Recorder:
             return
         check_resumable(folder, record, epochs)
         with files.reading(folder):
-            files.write_run_file(folder, record.run_file)  # a resumed run may have more epochs
-            files.write_split(folder, split)  # a killed process may not have come so far
             if (folder / files.CHECKPOINT).exists():
                 training.load_state_dict(files.read_arrays(folder / files.CHECKPOINT))
-        (folder / files.METRICS).unlink(missing_ok=True)  # the run is unfinished until it ends again
+        remove_unfinished(folder)
+        files.write_run_file(folder, record.run_file)  # a resumed run may have more epochs
+        files.write_split(folder, split)  # a killed process may not have come so far
         files.write_lines(folder / files.EPOCHS, training.lines)
+        (folder / files.METRICS).unlink(missing_ok=True)  # the run is unfinished until it ends again
 
     def add(self, line: Mapping[str, Any]) -> None:
         """An epoch's line."""

@@ -32,6 +32,7 @@ from bayesneg.runs.recorder import check_resumable
 from bayesneg.runs.run import Run
 from bayesneg.runs.starting import Start
 from bayesneg.training.state import TrainingState
+from bayesneg.whole_files import remove_unfinished
 
 
 def begun(
@@ -117,9 +118,9 @@ class DistributedRecorder:
         checkpoint = newest(folder)
         if checkpoint is not None and epochs_in(checkpoint) > epochs:
             raise InputError(f"{folder} already holds {epochs_in(checkpoint)} epochs; resume it with at least as many")
-        with files.reading(folder):
-            files.write_run_file(folder, record.run_file)
-            files.write_split(folder, split)
+        remove_unfinished(folder)
+        files.write_run_file(folder, record.run_file)
+        files.write_split(folder, split)
         (folder / files.METRICS).unlink(missing_ok=True)
         return True
 

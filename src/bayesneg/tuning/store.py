@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from bayesneg.errors import BayesnegError, StorageError
 from bayesneg.runs.folder import append_line
+from bayesneg.whole_files import write_text
 
 if TYPE_CHECKING:
     import optuna
@@ -320,5 +321,5 @@ def _lines(folder: Path | None) -> list[dict[str, Any]]:
     text = path.read_text(encoding="utf-8")
     whole = text[: text.rfind("\n") + 1]
     if whole != text:
-        path.write_text(whole, encoding="utf-8")
+        write_text(path, whole)
     return [json.loads(line) for line in whole.splitlines()]

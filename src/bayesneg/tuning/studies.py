@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bayesneg.errors import InputError
 from bayesneg.tuning.store import KEPT, Store, reaching
+from bayesneg.whole_files import without_links
 
 if TYPE_CHECKING:
     import optuna
@@ -275,7 +276,7 @@ def _mend(journal: Path) -> None:
     """Removes the incomplete last line that a killed process may leave."""
     if not journal.exists() or journal.stat().st_size == 0:
         return
-    with journal.open("rb+") as lines:
+    with open(journal, "rb+", opener=without_links) as lines:
         lines.seek(-1, 2)
         if lines.read(1) == b"\n":
             return

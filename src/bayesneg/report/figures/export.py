@@ -10,6 +10,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from bayesneg.report.figures.canvas import SETTINGS
+from bayesneg.whole_files import replacing
 
 COLUMN: Final = 3.5  # inches: one of a paper's two columns, so that the sizes below are those in print
 FORMATS: Final[dict[str, dict[str, Any]]] = {
@@ -52,5 +53,6 @@ def export(
         draw(figure)
         paths = {kind: stem.with_name(f"{stem.name}.{kind}") for kind in kinds}
         for kind, path in paths.items():
-            figure.savefig(path, format=kind, **FORMATS[kind])
+            with replacing(path) as part:
+                figure.savefig(part, format=kind, **FORMATS[kind])
     return list(paths.values())
