@@ -16,12 +16,13 @@ import typer
 from bayesneg import __version__
 from bayesneg.cli import audit, compare, data, priors, reproduce, train, tune
 from bayesneg.cli.finished import evaluate, export, recommend, report, serve, similar
+from bayesneg.cli.groups import bounded
 from bayesneg.cli.output import say, with_options_alone
 from bayesneg.cli.training.listings import BriefHelp
 from bayesneg.cli.training.processes import is_of_collective, leave, lost_contact, say_error
 from bayesneg.cli.training.run_file import TrainCommand
 from bayesneg.distributed import is_distributed
-from bayesneg.errors import BayesnegError, StorageError, file_sentence
+from bayesneg.errors import BayesnegError, PanicError, StorageError, file_sentence, no_panic
 
 app = typer.Typer(
     name="bayesneg",
@@ -65,6 +66,8 @@ app.command()(serve.serve)
 app.command()(priors.priors)
 app.command()(reproduce.reproduce)
 app.add_typer(data.app, name="data")
+for _each in (*app.registered_commands, *data.app.registered_commands):
+    _each.callback = _each.callback and bounded(_each.callback)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -80,7 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _status(arguments: Sequence[str] | None) -> int:
     try:
-        return app(arguments, prog_name="bayesneg", standalone_mode=False) or 0
+        with no_panic():
+            return app(arguments, prog_name="bayesneg", standalone_mode=False) or 0
     except typer.TyperException as error:  # the arguments are not those of the command
         if message := error.format_message():
             end = "" if message.endswith("?") else ";"
@@ -89,6 +93,9 @@ def _status(arguments: Sequence[str] | None) -> int:
     except BayesnegError as error:
         say_error(with_options_alone(str(error)))
         return 1 if isinstance(error, StorageError) else 2
+    except PanicError as error:
+        say_error(f"a table could not be read: {error}; it is damaged, write it again")
+        return 2
     except MemoryError as error:
         what = f": {error}" if str(error) else ""
         say(f"error: out of memory{what}; lower dim, ensemble_size or the number of candidates")

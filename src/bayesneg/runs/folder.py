@@ -29,7 +29,7 @@ import numpy as np
 from bayesneg import __version__
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
-from bayesneg.errors import BayesnegError, InputError, naming
+from bayesneg.errors import BayesnegError, InputError, first_line, naming, no_panic
 from bayesneg.runs.record import SCHEMA, RunRecord, check_schema, jsonable
 from bayesneg.runs.toml_text import toml_text
 from bayesneg.whole_files import is_unfinished, remove_unfinished, without_links
@@ -145,13 +145,20 @@ def read_epochs(folder: Path) -> list[dict[str, Any]]:
 
 @contextmanager
 def reading(folder: Path) -> Iterator[None]:
-    """A missing or damaged file is one error, whichever reader finds it."""
+    """A missing or damaged file is one error, whichever reader finds it.
+
+    A file that cannot be read for another reason, such as missing rights, is no damage.
+    """
     try:
-        yield
+        with no_panic():
+            yield
     except BayesnegError:
         raise
     except Exception as error:
-        raise InputError(f"{folder}: the run is damaged, train it again ({type(error).__name__}: {error})") from error
+        if isinstance(error, OSError) and error.errno is not None and not isinstance(error, FileNotFoundError):
+            raise OSError(error.errno, error.strerror, error.filename or str(folder)) from error
+        said = f"{type(error).__name__}: {first_line(error)}"
+        raise InputError(f"{folder}: the run is damaged, train it again ({said})") from error
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bayesneg.errors import naming
+from bayesneg.errors import InputError, first_line, naming
 from bayesneg.runs.record import SCHEMA as SCHEMA
 from bayesneg.runs.record import RunRecord, check_schema, jsonable
 from bayesneg.whole_files import without_links
@@ -56,16 +56,27 @@ def read(paths: Path | Iterable[Path]) -> dict[str, Entry]:
     """Every finished run of the files by its key; a file that does not exist holds none."""
     found = {}
     for path in [paths] if isinstance(paths, Path) else paths:
-        for line in path.read_bytes().split(b"\n") if path.exists() else ():
+        for number, line in enumerate(path.read_bytes().split(b"\n") if path.exists() else (), 1):
             try:
                 stored = json.loads(line)  # which may be cut, even inside a character
                 is_entry = {"key", "cell", "record"} <= stored.keys()
-            except (ValueError, AttributeError):
+            except (ValueError, AttributeError, RecursionError):
                 continue
             if is_entry:
                 check_schema(stored.get("schema"), path)
-                found[stored["key"]] = Entry.from_dict(stored)
+                found[str(stored["key"])] = _entry(stored, f"{path} line {number}")
     return found
+
+
+def _entry(stored: Mapping[str, Any], where: str) -> Entry:
+    """A line whose values are not those of a run is named: what it says must not be taken for a result."""
+    try:
+        if not isinstance(stored["cell"], Mapping):
+            raise TypeError(f"cell is {stored['cell']!r:.40}")
+        return Entry.from_dict(stored)
+    except Exception as error:
+        said = f"{type(error).__name__}: {first_line(error)}"
+        raise InputError(f"{where} is damaged ({said}); delete the line, its run is trained again") from error
 
 
 class Writer:

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bayesneg.errors import InputError
+from bayesneg.errors import BayesnegError, InputError, first_line
 from bayesneg.tuning.store import KEPT, Store, reaching
 from bayesneg.whole_files import without_links
 
@@ -205,7 +205,13 @@ def _alone(folder: Path | None, plan: Mapping[str, Any]) -> Store:
     folder.mkdir(parents=True, exist_ok=True)
     journal = folder / JOURNAL
     journal.with_name(f"{journal.name}.lock").unlink(missing_ok=True)  # of a killed process
-    return Store(_created(_journal(journal), STUDY, plan, str(folder), "--out"))
+    with _damage_named(journal):
+        storage = _journal(journal)
+        if journal.exists() and journal.stat().st_size and not storage.get_all_studies():
+            raise ValueError("its beginning is missing")
+        study = _created(storage, STUDY, plan, str(folder), "--out")
+        _check_trials(study)
+    return Store(study)
 
 
 def _joined(
@@ -216,6 +222,38 @@ def _joined(
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     return Store(study, shared.place, tuple(shared.secrets), folder)
+
+
+@contextmanager
+def _damage_named(journal: Path) -> Iterator[None]:
+    """Whatever Optuna raises over a damaged journal is one sentence."""
+    try:
+        yield
+    except (BayesnegError, OSError):
+        raise
+    except Exception as error:
+        raise InputError(
+            f"{journal} is damaged ({type(error).__name__}: {first_line(error)}); put back a copy of it, or begin the "
+            "search again with another --out"
+        ) from error
+
+
+def _check_trials(study: optuna.Study) -> None:
+    """An error unless each trial has what a search records of it, of the right types."""
+    texts, numbers = ("sampler", "label", "family", "loss"), int | float
+    for trial in study.get_trials(deepcopy=False):
+        own = trial.user_attrs
+        if trial.state.name not in ("COMPLETE", "PRUNED") or "place" not in own:
+            continue  # it is not read
+        kinds = dict.fromkeys(texts, str) | dict.fromkeys(("settings", "loss_settings"), dict)
+        for key, kind in (kinds | {"place": int, "seconds": numbers}).items():
+            if not isinstance(own.get(key), kind):
+                raise ValueError(f"{key} of trial {trial.number} is {own.get(key)!r:.40}")
+        curve = trial.intermediate_values
+        if not all(isinstance(epoch, int) and isinstance(value, numbers) for epoch, value in curve.items()):
+            raise ValueError(f"a score of trial {trial.number} is no number")
+        if trial.state.name == "COMPLETE" and not ("failed" in own or (curve and trial.value == max(curve.values()))):
+            raise ValueError(f"the result of trial {trial.number} is none of its scores")
 
 
 def _created(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from bayesneg.errors import DataError, InputError, naming
+from bayesneg.errors import DataError, InputError, naming, no_panic
 from bayesneg.whole_files import remove_unfinished, replacing, without_links
 
 ROW_GROUP = 1 << 20  # rows, so that the bytes of a Parquet file do not depend on threads
@@ -37,7 +37,7 @@ def read_json(path: Path) -> Any:
     """The value of a JSON file; an error that names it where it is damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: this is not JSON ({error}); prepare the data into a new folder") from error
 
 
@@ -74,7 +74,8 @@ def _damage_named(path: Path) -> Iterator[None]:
     is_split = (whole / "split.json").is_file()
     way_out = f"delete {whole}, which is made again" if is_split else "prepare the data again, into a new folder"
     try:
-        yield
+        with no_panic():
+            yield
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file, but the folder needs it; {way_out}") from error
     except (ValueError, EOFError, OSError, pl.exceptions.PolarsError) as error:

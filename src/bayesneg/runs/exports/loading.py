@@ -14,7 +14,7 @@ from bayesneg.checks import a_path
 from bayesneg.data.identifiers import Unknown, plain
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
-from bayesneg.errors import InputError
+from bayesneg.errors import InputError, first_line, no_panic
 from bayesneg.models.scorers import EmbeddingScorer
 from bayesneg.models.serialization import scorer_from
 from bayesneg.recommendation.lists import is_cold
@@ -218,7 +218,8 @@ def load_export(path: str | Path, *, index: bool = True) -> ExportedModel:
         _check_file(source, name, config)
     try:
         record = RunRecord.from_dict(json.loads((source / exporting.RECORD).read_text(encoding="utf-8")))
-        split = _split(source, config, name=record.dataset)
+        with no_panic():
+            split = _split(source, config, name=record.dataset)
         scorer = scorer_from(files.read_arrays(source / exporting.MODEL), split.train)
         if scorer is None or (scorer.n_users, scorer.n_items) != (split.train.n_users, split.train.n_items):
             raise InputError(f"{source}: the vectors in {exporting.MODEL} are not those of its users and items")
@@ -226,7 +227,7 @@ def load_export(path: str | Path, *, index: bool = True) -> ExportedModel:
         raise
     except Exception as error:
         raise InputError(
-            f"{source}: the export is damaged, export the run again ({type(error).__name__}: {error})"
+            f"{source}: the export is damaged, export the run again ({type(error).__name__}: {first_line(error)})"
         ) from error
     graph = None
     if index and config["index"] is not None and isinstance(scorer, EmbeddingScorer):
@@ -257,7 +258,7 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder} holds no export: {exporting.CONFIG} is missing; {way_out}")
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InputError(f"{path} cannot be read as JSON; export the run again") from None
     if not isinstance(config, dict) or config.get("format") != exporting.FORMAT:
         raise InputError(f"{path} is not that of a bayesneg export; {way_out}")
