@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+TRANSPORT = "transport error"  # as polars says of the end of a Parquet file that cannot be written
+
 
 class BayesnegError(Exception):
     """Anything this library raises on purpose."""
@@ -48,10 +50,10 @@ def naming(path: Path) -> Iterator[None]:
         if isinstance(error, OSError) and error.filename is not None:
             raise
         said = re.search(r"\(os error (\d+)\)", str(error))  # as polars writes it, also in errors of other types
-        if said is None and not isinstance(error, OSError):
+        if said is None and not isinstance(error, OSError) and TRANSPORT not in str(error):
             raise
         number = int(said[1]) if said else error.errno if isinstance(error, OSError) else None
-        raise OSError(number, os.strerror(number) if number else str(error), str(path)) from error
+        raise OSError(number, os.strerror(number) if number else first_line(error), str(path)) from error
 
 
 @contextmanager

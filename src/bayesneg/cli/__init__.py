@@ -6,6 +6,7 @@ input is wrong, 1 anything else, 130 interrupted.
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
@@ -23,6 +24,8 @@ from bayesneg.cli.training.processes import is_of_collective, leave, lost_contac
 from bayesneg.cli.training.run_file import TrainCommand
 from bayesneg.distributed import is_distributed
 from bayesneg.errors import BayesnegError, PanicError, StorageError, file_sentence, no_panic
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # errors of a disk, also of files of other libraries
 
 app = typer.Typer(
     name="bayesneg",
@@ -107,7 +110,10 @@ def _status(arguments: Sequence[str] | None) -> int:
         return 1
     except OSError as error:
         if error.filename is None:
-            raise
+            if error.errno not in FULL:
+                raise
+            say_error(f"a file could not be written: {error.strerror}; make room on the disk")
+            return 1
         say_error(file_sentence(error))
         return 2
 

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bayesneg.errors import BayesnegError, InputError, first_line
+from bayesneg.errors import BayesnegError, InputError, first_line, naming
 from bayesneg.tuning.store import KEPT, Store, reaching
 from bayesneg.whole_files import without_links
 
@@ -303,11 +303,18 @@ def _journal(path: Path) -> optuna.storages.JournalStorage:
             except FileNotFoundError as error:
                 raise error.__context__ or error from None
 
+    class Backend(JournalFileBackend):
+        """Names the file where the disk is full."""
+
+        def append_logs(self, logs: list[dict[str, Any]]) -> None:
+            with naming(path):
+                super().append_logs(logs)
+
     whole = str(path.resolve())
     lock = Lock(whole)
     lock.acquire()  # which mends the file before it is read
     lock.release()
-    return JournalStorage(JournalFileBackend(whole, lock_obj=lock))
+    return JournalStorage(Backend(whole, lock_obj=lock))
 
 
 def _mend(journal: Path) -> None:
