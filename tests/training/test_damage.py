@@ -216,12 +216,13 @@ def test_numbers_that_no_user_or_item_has_are_refused(wrong):
 def test_a_process_killed_while_it_writes_the_head_leaves_a_folder_that_can_be_used(split, tmp_path, resume):
     """The process is killed for good, in the middle of the file."""
     killed = (
-        "import os, signal, sys; from pathlib import Path; from bayesneg.runs.stored.writing import write_whole\n"
+        "import os, signal, sys; from pathlib import Path; from bayesneg.whole_files import write_whole\n"
         "def write(part): part.write_text('{\"sch'); os.kill(os.getpid(), signal.SIGKILL)\n"
         "Path(sys.argv[1]).mkdir(); write_whole(Path(sys.argv[1]) / 'run.json', write)"
     )
     assert subprocess.run([sys.executable, "-c", killed, str(tmp_path / "run")], check=False).returncode == -9
-    assert [path.name for path in (tmp_path / "run").iterdir()] == [".run.json.part"]
+    (left,) = (tmp_path / "run").iterdir()
+    assert left.name.startswith(".run.json.")
     fit(split, epochs=1, out=tmp_path / "run", resume=resume)
     assert len(bn.load_run(tmp_path / "run").record.epochs) == 1
 

@@ -26,6 +26,7 @@ from bayesneg.distributed import CHECKPOINTS
 from bayesneg.distributed.group import ProcessGroup, raised_by_all
 from bayesneg.errors import BayesnegError, DamagedError, naming
 from bayesneg.integrity.digests import check_file, check_seal, facts_of, sealed
+from bayesneg.whole_files import sync, write_text
 
 MANIFEST = "manifest.json"
 RANGED = re.compile(r"(?P<name>.*)@(?P<first>\d+)-(?P<last>\d+)$")
@@ -46,7 +47,7 @@ def save(folder: Path, epoch: int, arrays: Mapping[str, np.ndarray], ranges: Ran
     target = folder / f"{CHECKPOINTS}{epoch:06d}"
     part = folder / f".{target.name}.part"
     if group.rank == 0:
-        shutil.rmtree(part, ignore_errors=True)
+        part.unlink() if part.is_symlink() else shutil.rmtree(part, ignore_errors=True)  # not written through
     group.wait()
     state = {}
     for key, value in arrays.items():
@@ -68,17 +69,25 @@ def save(folder: Path, epoch: int, arrays: Mapping[str, np.ndarray], ranges: Ran
                 f"the checkpoint {target} could not be written ({_first(error)}); make room on the disk and start "
                 "again with --resume, which goes on from the checkpoint before"
             ) from error
-    own = raised_by_all(lambda: facts_of(part, _files(part)[group.rank :: group.size]))
+    own = raised_by_all(lambda: _safe_on_disk(part, _files(part)[group.rank :: group.size]))
     listed = {name: facts for each in group.objects(own) for name, facts in each.items()}
     raised_by_all(lambda: _put_in_place(part, target, listed) if group.rank == 0 else None)
 
 
+def _safe_on_disk(folder: Path, names: list[str]) -> dict[str, dict[str, Any]]:
+    """Force this process's share of the files to the disk; their sizes and digests."""
+    for name in names:
+        with naming(folder / name):
+            sync(folder / name)
+    return facts_of(folder, names)
+
+
 def _put_in_place(part: Path, target: Path, listed: Mapping[str, Any]) -> None:
     text = json.dumps(sealed({"files": dict(sorted(listed.items()))}), indent=1)
-    with naming(part / MANIFEST):
-        (part / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    write_text(part / MANIFEST, text + "\n")
     shutil.rmtree(target, ignore_errors=True)  # of a run that was resumed from an older one
     part.rename(target)
+    sync(target.parent)
     found = _found(target.parent)
     before = [other for other in found if other < target][-1:]
     for other in found:

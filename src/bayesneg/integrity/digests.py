@@ -1,7 +1,4 @@
-"""Digests: of files, in the manifest of a folder; of a JSON object, in itself; of arrays, in their file.
-
-sha256 is the fastest of the standard library on processors with instructions for it, and exports already have it.
-"""
+"""Digests, sha256: of files, in the manifest of a folder; of a JSON object, in itself; of arrays, in their file."""
 
 from __future__ import annotations
 

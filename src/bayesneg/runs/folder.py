@@ -31,7 +31,7 @@ import numpy as np
 from bayesneg import __version__
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
-from bayesneg.errors import BayesnegError, DamagedError, InputError
+from bayesneg.errors import BayesnegError, DamagedError, InputError, first_line, no_panic
 from bayesneg.integrity.locks import FileLock
 from bayesneg.runs.record import SCHEMA, RunRecord, check_schema
 from bayesneg.runs.stored.checkpoint import damage_named as damage_named
@@ -53,7 +53,6 @@ from bayesneg.runs.stored.names import PREVIOUS as PREVIOUS
 from bayesneg.runs.stored.names import RUN_FILE as RUN_FILE
 from bayesneg.runs.stored.names import TRACKED as TRACKED
 from bayesneg.runs.stored.names import TRAINED as TRAINED
-from bayesneg.runs.stored.names import UNFINISHED as UNFINISHED
 from bayesneg.runs.stored.names import WAY_OUT as WAY_OUT
 from bayesneg.runs.stored.names import WEIGHTS as WEIGHTS
 from bayesneg.runs.stored.names import WRITTEN as WRITTEN
@@ -62,8 +61,9 @@ from bayesneg.runs.stored.writing import read_arrays as read_arrays
 from bayesneg.runs.stored.writing import write_arrays as write_arrays
 from bayesneg.runs.stored.writing import write_json as write_json
 from bayesneg.runs.stored.writing import write_lines as write_lines
-from bayesneg.runs.stored.writing import write_whole as write_whole
 from bayesneg.runs.toml_text import toml_text
+from bayesneg.whole_files import is_unfinished, remove_unfinished
+from bayesneg.whole_files import write_whole as write_whole
 
 RESULT_FIELDS = ("epochs", "final", "intervals", "reported_epoch")  # of a record, in separate files
 
@@ -118,6 +118,7 @@ def begin(path: Path, record: RunRecord, split: Split) -> FileLock:
     lock = locked(new_folder(path))
     try:
         check_free(path)  # another process may have been faster
+        remove_unfinished(path)
         try:
             write_head(path, record)
             write_split(path, split)
@@ -141,13 +142,14 @@ def check_free(path: Path) -> None:
 
 def is_empty(path: Path) -> bool:
     """Whether it is a folder with nothing in it but the unfinished files of a process that was killed."""
-    return path.is_dir() and {child.name for child in path.iterdir()} <= UNFINISHED
+    return path.is_dir() and all(map(is_unfinished, path.iterdir()))
 
 
 def remove(folder: Path) -> None:
     """Remove the files of a run, and the folder if nothing else is in it."""
-    for name in (*UNFINISHED, *reversed(WRITTEN)):  # the head last: until then the folder holds a run
+    for name in reversed(WRITTEN):  # the head last: until then the folder holds a run
         (folder / name).unlink(missing_ok=True)
+    remove_unfinished(folder)
     if not any(folder.iterdir()):
         folder.rmdir()
 
@@ -198,13 +200,20 @@ def read_epochs(folder: Path) -> list[dict[str, Any]]:
 
 @contextmanager
 def reading(folder: Path) -> Iterator[None]:
-    """A missing or damaged file is one error, whichever reader finds it."""
+    """A missing or damaged file is one error, whichever reader finds it.
+
+    A file that cannot be read for another reason, such as missing rights, is no damage.
+    """
     try:
-        yield
+        with no_panic():
+            yield
     except BayesnegError:
         raise
     except Exception as error:
-        raise InputError(f"{folder}: the run is damaged, train it again ({type(error).__name__}: {error})") from error
+        if isinstance(error, OSError) and error.errno is not None and not isinstance(error, FileNotFoundError):
+            raise OSError(error.errno, error.strerror, error.filename or str(folder)) from error
+        said = f"{type(error).__name__}: {first_line(error)}"
+        raise InputError(f"{folder}: the run is damaged, train it again ({said})") from error
 
 
 def write_split(folder: Path, split: Split) -> None:

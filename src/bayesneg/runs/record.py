@@ -143,6 +143,7 @@ class RunRecord:
         Returns:
             The record.
         """
+        check_kinds(stored)
         intervals = {key: ends and tuple(_or_nan(end) for end in ends) for key, ends in stored["intervals"].items()}
         per_user = stored.get("per_user")
         return cls(
@@ -153,6 +154,31 @@ class RunRecord:
                 "per_user": per_user and {key: np.asarray(values) for key, values in per_user.items()},
             }
         )
+
+
+KINDS: Final[dict[str, Any]] = {  # field → the types of JSON that it may have; of what a list or an object holds, too
+    **dict.fromkeys(("label", "dataset", "sampler", "model", "loss", "select"), str),
+    **dict.fromkeys(("seed", "reported_epoch"), int),
+    **dict.fromkeys(("spec", "versions", "data", "before_final", "run_file"), dict),
+    "uses_test_labels": bool,
+    "epochs": (list, dict),
+    "final": (dict, int | float | None),
+    "intervals": (dict, list | tuple | None),
+}
+
+
+def check_kinds(stored: Mapping[str, Any]) -> None:
+    """An error unless the values of a stored record have the types of its fields.
+
+    Args:
+        stored: What was read from a file, which may be damaged.
+    """
+    for key, kind in KINDS.items():
+        whole, inner = kind if isinstance(kind, tuple) else (kind, object)
+        value = stored.get(key, whole())
+        inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        if not isinstance(value, whole) or not all(isinstance(each, inner) for each in inside):
+            raise TypeError(f"{key} is {value!r:.40}")
 
 
 def check_schema(found: object, where: object) -> None:

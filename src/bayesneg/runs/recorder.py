@@ -17,6 +17,7 @@ from bayesneg.models.torch.settings import TorchSettings, require_torch
 from bayesneg.runs import folder as files
 from bayesneg.runs.record import RunRecord, data_facts, describe, settings_text, versions
 from bayesneg.runs.run import Run
+from bayesneg.whole_files import remove_unfinished
 
 EPOCHS_DONE = "epochs_done"  # the key of a checkpoint that holds their number
 
@@ -73,11 +74,12 @@ class Recorder:
             if checkpoint is not None:
                 with files.damage_named(folder / files.CHECKPOINT):
                     self._training.load_state_dict(checkpoint)
-            files.seal(folder, (files.HEAD,))  # the run is unfinished until it ends again
-            files.write_run_file(folder, record.run_file)  # a resumed run may have more epochs
-            files.write_split(folder, split)  # a killed process may not have come so far
-        (folder / files.METRICS).unlink(missing_ok=True)
+        remove_unfinished(folder)
+        files.write_run_file(folder, record.run_file)  # a resumed run may have more epochs
+        files.write_split(folder, split)  # a killed process may not have come so far
+        files.seal(folder, (files.HEAD,))  # the run is unfinished until it ends again
         files.write_lines(folder / files.EPOCHS, self._training.lines)
+        (folder / files.METRICS).unlink(missing_ok=True)
 
     def close(self) -> None:
         """Let other processes write to the folder."""

@@ -34,6 +34,7 @@ from bayesneg.runs.recorder import check_resumable
 from bayesneg.runs.run import Run
 from bayesneg.runs.starting import Start
 from bayesneg.training.state import TrainingState
+from bayesneg.whole_files import remove_unfinished, write_text
 
 
 def begun(
@@ -124,10 +125,10 @@ class DistributedRecorder:
         checkpoint = newest(folder)
         if checkpoint is not None and epochs_in(checkpoint) > epochs:
             raise InputError(f"{folder} already holds {epochs_in(checkpoint)} epochs; resume it with at least as many")
-        with files.reading(folder):
-            files.seal(folder, (files.HEAD,))
-            files.write_run_file(folder, record.run_file)
-            files.write_split(folder, split)
+        remove_unfinished(folder)
+        files.write_run_file(folder, record.run_file)
+        files.write_split(folder, split)
+        files.seal(folder, (files.HEAD,))
         _name_job(folder)
         return True
 
@@ -198,4 +199,4 @@ class DistributedRecorder:
 
 def _name_job(folder: Path) -> None:
     """Leave word that this job trains the run: only then may its processes, started again, resume it unasked."""
-    files.write_whole(folder / JOB, lambda path: path.write_text(this_job(), encoding="utf-8"))
+    write_text(folder / JOB, this_job())

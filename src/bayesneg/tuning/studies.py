@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bayesneg.errors import InputError
 from bayesneg.integrity.locks import FileLock
+from bayesneg.tuning.journal import JOURNAL, check_trials, damage_named, open_journal
 from bayesneg.tuning.store import KEPT, Store, reaching
 
 if TYPE_CHECKING:
     import optuna
     from sqlalchemy import URL
 
-JOURNAL: Final = "search.jsonl"
 STUDY: Final = "tune"  # the name of a study, unless one is given
 BEGINNING: Final = 0x6261796573  # PostgreSQL's number of the lock under which a study begins
 EXAMPLE: Final = "postgresql://user@host:5432/database"
@@ -112,7 +112,7 @@ class Shared:
         """The storage; tables and files are made where they are missing."""
         if not self.is_database:
             with self.reaching():
-                journal = _journal(self.path)
+                journal = open_journal(self.path)
             yield journal
             return
         from optuna.storages import RDBStorage
@@ -214,7 +214,13 @@ def _alone(folder: Path | None, plan: Mapping[str, Any]) -> Store:
         return Store(_created(InMemoryStorage(), STUDY, plan, "this search", "--out"))
     journal = folder / JOURNAL
     journal.with_name(f"{journal.name}.lock").unlink(missing_ok=True)  # of a killed process
-    return Store(_created(_journal(journal), STUDY, plan, str(folder), "--out"))
+    with damage_named(journal):
+        storage = open_journal(journal)
+        if journal.exists() and journal.stat().st_size and not storage.get_all_studies():
+            raise ValueError("its beginning is missing")
+        study = _created(storage, STUDY, plan, str(folder), "--out")
+        check_trials(study)
+    return Store(study)
 
 
 def _joined(
@@ -248,50 +254,6 @@ def _created(
         if key not in known:
             study.set_user_attr(key, plan[key])
     return study
-
-
-def _journal(path: Path) -> optuna.storages.JournalStorage:
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
-
-    class Lock(JournalFileOpenLock):
-        """Removes half a line of a killed process, and keeps a Ctrl-C during the release: Optuna would raise an error
-        about its missing lock file instead.
-        """
-
-        def acquire(self) -> bool:
-            found = super().acquire()
-            try:
-                _mend(path)
-            except BaseException:
-                self.release()
-                raise
-            return found
-
-        def release(self) -> None:
-            try:
-                super().release()
-            except FileNotFoundError as error:
-                raise error.__context__ or error from None
-
-    whole = str(path.resolve())
-    lock = Lock(whole)
-    lock.acquire()  # which mends the file before it is read
-    lock.release()
-    return JournalStorage(JournalFileBackend(whole, lock_obj=lock))
-
-
-def _mend(journal: Path) -> None:
-    """Removes the incomplete last line that a killed process may leave."""
-    if not journal.exists() or journal.stat().st_size == 0:
-        return
-    with journal.open("rb+") as lines:
-        lines.seek(-1, 2)
-        if lines.read(1) == b"\n":
-            return
-        lines.seek(0)
-        content = lines.read()
-        lines.truncate(content.rfind(b"\n") + 1)
 
 
 def _check_place(folder: Path, resume: bool, name: str) -> None:

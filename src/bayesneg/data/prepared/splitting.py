@@ -68,7 +68,7 @@ def _name(held_out: Mapping[str, float], by: str, seed: int) -> str:
 
 def _write(data: Interactions, held_out: Mapping[str, float], by: str, seed: int, how: str, folder: Path) -> None:
     partial = folder.with_name(f"{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
+    shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed; mkdir fails where a link is left
     with naming(folder):
         partial.mkdir()
     try:

@@ -12,7 +12,6 @@ index.usearch         the index, where asked for
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,6 +30,7 @@ from bayesneg.models.serialization import COLD_ITEMS, ITEM_MODEL, weights_of
 from bayesneg.runs import folder as files
 from bayesneg.runs.exports import item_index
 from bayesneg.runs.exports.model_card import Contents, model_card
+from bayesneg.whole_files import check_regular, sync, unfinished
 
 if TYPE_CHECKING:
     from bayesneg.runs.run import Run
@@ -78,7 +78,7 @@ def export_run(
     if licence is not None and not (isinstance(licence, str) and licence.strip()):
         raise InputError(f"licence must be an identifier such as cc-by-4.0, got {licence!r}")
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    part = unfinished(target)
     try:
         part.mkdir()
         _write(part, run, arrays, index=index, interactions=interactions, licence=licence)
@@ -90,6 +90,7 @@ def export_run(
 
 def check_target(target: Path, *, overwrite: bool) -> None:
     """An error where the folder holds something that must not be replaced."""
+    check_regular(target)
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
     if not target.is_dir():
@@ -171,7 +172,7 @@ def _model_type(run: Run) -> str:
 
 def _write_index(folder: Path, arrays: Mapping[str, np.ndarray], split: Split, *, interactions: bool) -> dict[str, Any]:
     built = item_index.ItemIndex.build(arrays["items"])
-    built.save(folder / INDEX)
+    files.write_whole(folder / INDEX, built.save)
     return {
         "file": INDEX,
         "library": "usearch",
@@ -191,7 +192,7 @@ def no_interactions(of: Interactions) -> Interactions:
 
 def _put(part: Path, target: Path) -> None:
     """Rename into place; an export that is replaced is moved away first and removed last."""
-    old = target.with_name(f".{target.name}.{os.getpid()}.old")
+    old = unfinished(target).with_suffix(".old")
     if target.exists() and any(target.iterdir()):
         target.rename(old)
     try:
@@ -200,4 +201,5 @@ def _put(part: Path, target: Path) -> None:
         if old.exists():
             old.rename(target)
         raise
+    sync(target.parent)
     shutil.rmtree(old, ignore_errors=True)

@@ -14,7 +14,7 @@ from bayesneg.checks import a_path
 from bayesneg.data.identifiers import Unknown, plain
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
-from bayesneg.errors import InputError
+from bayesneg.errors import InputError, first_line, no_panic
 from bayesneg.integrity.digests import check_seal, file_digest
 from bayesneg.models.scorers import EmbeddingScorer
 from bayesneg.models.serialization import scorer_from
@@ -219,7 +219,8 @@ def load_export(path: str | Path, *, index: bool = True) -> ExportedModel:
         _check_file(source, name, config)
     try:
         record = RunRecord.from_dict(json.loads((source / exporting.RECORD).read_text(encoding="utf-8")))
-        split = _split(source, config, name=record.dataset)
+        with no_panic():
+            split = _split(source, config, name=record.dataset)
         if config["has_interactions"] and config["fingerprint"] != split.fingerprint:
             raise InputError(f"{source}: {exporting.INTERACTIONS} is not the split that was exported; export it again")
         with files.damage_named(source / exporting.MODEL, "export the run again", what="export"):
@@ -230,7 +231,7 @@ def load_export(path: str | Path, *, index: bool = True) -> ExportedModel:
         raise
     except Exception as error:
         raise InputError(
-            f"{source}: the export is damaged, export the run again ({type(error).__name__}: {error})"
+            f"{source}: the export is damaged, export the run again ({type(error).__name__}: {first_line(error)})"
         ) from error
     graph = None
     if index and config["index"] is not None and isinstance(scorer, EmbeddingScorer):

@@ -12,7 +12,8 @@ from bayesneg.errors import DamagedError
 from bayesneg.integrity.digests import SEAL, digest_of_arrays
 from bayesneg.runs.stored.manifest import checked
 from bayesneg.runs.stored.names import CHECKPOINT, PREVIOUS, TRAINED, WAY_OUT
-from bayesneg.runs.stored.writing import read_arrays, write_whole
+from bayesneg.runs.stored.writing import read_arrays
+from bayesneg.whole_files import write_whole
 
 
 def write_checkpoint(folder: Path, arrays: Mapping[str, np.ndarray]) -> None:

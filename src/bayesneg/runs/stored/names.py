@@ -10,5 +10,4 @@ TRAINED, MANIFEST = "trained.safetensors", "manifest.json"
 PARQUETS = ("users.parquet", "items.parquet", "split.parquet")
 LISTED = (HEAD, *PARQUETS, EPOCHS, PER_USER, WEIGHTS, TRAINED, METRICS)  # in the manifest
 WRITTEN = (*LISTED, RUN_FILE, TRACKED, CHECKPOINT, PREVIOUS, MANIFEST)
-UNFINISHED = {f".{name}.part" for name in WRITTEN}  # what a killed process leaves
 WAY_OUT = "copy the run again from where it is whole, or train it again"
