@@ -75,7 +75,7 @@ def test_a_changed_line_is_refused_by_its_number(tmp_path: Path):
         writer.add(Entry("other", {}, RECORD))
     lines = path.read_text().splitlines(keepends=True)
     path.write_text(lines[0] + lines[1].replace("0.123456789", "0.923456789"))
-    with pytest.raises(InputError, match=r"records.jsonl is damaged: .*remove line 2, and resume"):
+    with pytest.raises(InputError, match=r"records.jsonl is damaged: .*delete line 2, its run is trained again"):
         ledger.read(path)
 
 
