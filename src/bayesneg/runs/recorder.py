@@ -177,6 +177,14 @@ def _check_same(begun: Mapping[str, Any], now: Mapping[str, Any], folder: Path) 
             )
     if begun["data"]["fingerprint"] != now["data"]["fingerprint"]:
         raise InputError(f"{folder} holds a run on other data; resume it with the data and split it began with")
+    before, after = (each["data"].get("user_columns") or {} for each in (begun, now))
+    for name in sorted({*before, *after}):
+        if before.get(name) != after.get(name):
+            what = "was not there" if name not in before else "is not there now" if name not in after else "has changed"
+            raise InputError(
+                f"{folder} holds a run on other data: the user column {name!r} {what}; resume it with the user columns "
+                "it began with"
+            )
 
 
 def _gpu(model: Model) -> str:
