@@ -39,10 +39,19 @@ def openapi_page(schema: Mapping[str, Any]) -> HTMLResponse:
     text = (
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title>"
         f"<meta name=viewport content='width=device-width, initial-scale=1'><style>{STYLE}</style>"
-        f"<h1>{title}</h1><p>{escape(info['description'].strip())}</p>"
+        f"<h1>{title}</h1><p>{_marked(info['description'])}</p>"
         f"<p>The schema: <a href='openapi.json'>openapi.json</a></p>{sections}</html>"
     )
     return HTMLResponse(text, headers={"content-security-policy": POLICY, "x-content-type-options": "nosniff"})
+
+
+def _marked(text: str) -> str:
+    """
+    >>> _marked("a `<b>` here")
+    'a <code>&lt;b&gt;</code> here'
+    """
+    parts = [escape(part) for part in text.strip().split("`")]
+    return "".join(f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(parts))
 
 
 def _section(path: str, method: str, operation: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
@@ -77,7 +86,7 @@ def _kind(kind: Mapping[str, Any]) -> str:
     """
     names = [one.get("type", "") for one in kind.get("anyOf", [kind])]
     named = " or ".join("list" if name == "array" else name for name in names if name != "null")
-    return f"{named}, at least {kind['minimum']}" if "minimum" in kind else named
+    return f"{named}, at least {kind['minimum']:g}" if "minimum" in kind else named
 
 
 def _default(kind: Mapping[str, Any], needed: bool) -> str:
