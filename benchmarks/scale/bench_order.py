@@ -73,7 +73,8 @@ def work(folder: str) -> dict[str, Any]:
         order.MOST_HELD = most_held
         pairs, rng = order.order_of(stream(0, "order", 1), n), stream(0, "sampler", 1)
         given: dict[str, Any] = {"epoch": 1, "rng": rng, "scorer": learner, "threads": 1}
-        return sum(len(block.batch.users) for block in learner.pairs.blocks(pairs, BATCH, BATCH, **given))
+        blocks = learner.pairs.blocks(pairs, BATCH, BATCH, threads=1)
+        return sum(len(learner.pairs.part(block, BATCH, **given).batch.users) for block in blocks)
 
     epoch(0)  # compiles, and makes what is kept
     for name, most_held in ORDERS.items():

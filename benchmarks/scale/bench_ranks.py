@@ -131,8 +131,8 @@ def overhead(size: int, device: Any) -> dict[str, Any]:
     from bayesneg.seeding import stream
 
     found: dict[str, Any] = {}
-    n_users, n_items = (1_500, 2_000) if device == "cpu" else (1_000_000, 200_000)
-    data = bn.synthetic(n_users, n_items, seed=0) if device == "cpu" else skewed(n_users, n_items, 20_000_000)
+    n_users, n_items = (1_500, 2_000) if device == "cpu" else (200_000, 100_000)
+    data = bn.synthetic(n_users, n_items, seed=0) if device == "cpu" else skewed(n_users, n_items, 5_000_000)
     split = bn.split(data, test=0.1, seed=0)
     samplers: dict[str, Any] = {"RNS": bn.RNS(), "BNS, refreshed": bn.BNS(cdf="refreshed")}
     if device == "cuda":

@@ -23,6 +23,7 @@ from benchmarks.studies.negatives import plan, store
 from benchmarks.studies.negatives.contenders import BASELINES, CONTENDERS
 
 PLAN = Path(__file__).parents[2] / "docs" / "explanation" / "study-plan.md"
+BEST_WITH_MF = ["in-batch posterior", "risk", "posterior"]  # by study_archive.level
 BONUS = {"bpr": 0.3, "posterior": -0.01}  # on the test part only: there bpr is best, and the gain is small
 
 
@@ -187,7 +188,8 @@ def test_the_figure_names_every_contender_and_baseline(complete):
     written = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
     for name in (*CONTENDERS, "EASE", "ALS", "RP3β", "GF-CF"):
         times = sum(one == name or one.startswith(f"{name} ↑") for one in written)
-        assert times == 4, name  # two models, two panels
+        with_mf_alone = name in plan.SEARCHING and name not in (*plan.BASES, *BEST_WITH_MF)
+        assert times == (2 if with_mf_alone else 4), name  # two panels of each model
     assert "MF, NDCG@20, test" in written
     assert "LightGCN, NDCG@20, test" in written
     assert not any("validation" in one for one in written)
@@ -250,6 +252,16 @@ def test_before_the_final_runs_no_column_of_the_test_part_has_a_number(runs):
     gains = f"| MovieLens-100K, MF, uniform | complete | {value:.4f} | {shown(other - value)} |"
     assert gains in text
     assert "`softmax` | " in text.split("<summary>What did not work</summary>")[1]
+
+
+def test_lightgcn_is_searched_with_what_is_best_with_mf(runs):
+    assert Records.read("ml-100k", "lightgcn").names == list(plan.BASES)
+    study_archive.complete(runs, "ml-100k", ["mf"], stages=("pilot", "search"))
+    found = Records.read("ml-100k", "lightgcn")
+    by_value = sorted(found.with_mf.searches.values(), key=lambda one: -one.best.value)
+    assert found.names == [*plan.BASES, *[one.name for one in by_value if one.name not in plan.BASES][: plan.MORE]]
+    assert found.names[len(plan.BASES) :] == BEST_WITH_MF
+    assert not found.names_follow
 
 
 def test_an_unfinished_search_chooses_nothing(runs):

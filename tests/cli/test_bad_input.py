@@ -79,6 +79,14 @@ def test_a_missing_argument_or_command_gets_a_sentence(bayesneg, place):
     assert "DATA" in bayesneg("train").error
     assert "'trian'" in bayesneg("trian").error
     assert "--user" in bayesneg("recommend", "run").error
+    assert (
+        "--device must be one of auto, cpu, cuda, got 'gpu'"
+        in bayesneg("recommend", "run", "--user", "1", "--device", "gpu").error
+    )
+    assert (
+        "--device cuda is for processes of torchrun"
+        in bayesneg("recommend", "run", "--user", "1", "--device", "cuda").error
+    )
 
 
 def test_a_dataset_that_is_not_there_says_how_to_get_it(bayesneg, place):

@@ -102,10 +102,13 @@ def test_one_process_and_several_do_not_resume_each_other(train, uninterrupted, 
 
 def test_recommendations_are_written_in_parts(uninterrupted, tmp_path):
     out = tmp_path / "recs.parquet"
-    process = torchrun(2, "-m", "bayesneg", "recommend", uninterrupted, "--all-users", "-k", 5, "--out", out)
+    process = torchrun(
+        2, "-m", "bayesneg", "recommend", uninterrupted, "--all-users", "-k", 5, "--device", "cpu", "--out", out
+    )
     said, err = finished(process)
     assert process.returncode == 0, err
     assert "59 users, 295 rows" in said
+    assert err.count("1 user has no training interaction: the most popular items") == 1
     assert sorted(path.name for path in out.iterdir()) == ["part-00000.parquet", "part-00001.parquet"]
     parts, whole = pl.read_parquet(out / "*.parquet"), bn.load_run(uninterrupted).recommend_all(k=5)
     assert parts.drop("score").equals(whole.drop("score"))
@@ -141,7 +144,7 @@ def test_recommendations_that_do_not_fit_the_disk_leave_what_was_there(uninterru
     out = tmp_path / "recs.parquet"
     out.mkdir()
     (out / "part-00007.parquet").write_text("of before")
-    recommend = ("recommend", uninterrupted, "--all-users", "-k", 5, "--out", out)
+    recommend = ("recommend", uninterrupted, "--all-users", "-k", 5, "--device", "cpu", "--out", out)
     _, err = finished(process := torchrun(2, MISBEHAVING, "full disk", *recommend))
     assert process.returncode == 1
     assert f"error: --out {out} exists; name another folder, or replace it with --force" in err

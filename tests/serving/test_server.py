@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -207,7 +208,19 @@ def test_health_and_metrics_say_what_answers_and_what_was_asked(saved, run):
 
 
 def test_the_openapi_page_has_every_path_and_the_sentence_of_errors(client):
-    assert client.get("/docs").status_code == 200
+    page = client.get("/docs")
+    assert page.status_code == 200
+    for method, path in (
+        ("GET", "/recommend"),
+        ("POST", "/recommend"),
+        ("GET", "/similar"),
+        ("POST", "/fold-in"),
+        ("GET", "/health"),
+    ):
+        assert f"<code>{method} {path}</code>" in page.text
+    assert not re.findall(r"<script|(?:src|href)='?(?:https?:)?//", page.text)  # offline, too
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert "identifier of the user, as in the data" in page.text
     schema = client.get("/openapi.json").json()
     assert set(schema["paths"]) == {"/recommend", "/similar", "/fold-in", "/health", "/metrics"}
     answers = schema["paths"]["/recommend"]["get"]["responses"]

@@ -14,6 +14,7 @@ from typing import Any, Final
 from bayesneg.evaluation.statistics import LEVEL, NOT_MEASURED, Estimate, holm, paired_difference
 from benchmarks.pages.study.records import OURS, RIVALS, Dataset, FinalRuns, Records, pairs
 from benchmarks.pages.text import signed
+from benchmarks.studies.negatives import plan
 from benchmarks.studies.negatives.contenders import BASELINES
 from benchmarks.studies.negatives.plan import EQUAL
 
@@ -127,7 +128,9 @@ def combinations(found: Sequence[Dataset]) -> list[Combination]:
 
 def secondary(dataset: Dataset, records: Records) -> list[Comparison]:
     """Each at its own best setting: ours against all others, and the best on validation against the baselines."""
-    wanted = [(one, other) for one in OURS for other in (*RIVALS, *BASELINES)]
+    searched = plan.SEARCHING if records.names_follow else records.names
+    rivals = [*(name for name in RIVALS if name in searched), *BASELINES]
+    wanted = [(one, other) for one in OURS if one in searched for other in rivals]
     if records.best is not None:
         wanted += [(records.best.name, other) for other in BASELINES]
     family = [

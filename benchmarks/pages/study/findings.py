@@ -11,6 +11,7 @@ from bayesneg.reproduction.studies import MODELS as TITLES_OF_MODELS
 from benchmarks.pages.study.comparisons import DRAWS, LEFT, Combination, Comparison, p_text, weighted, with_interval
 from benchmarks.pages.study.records import Dataset, Records, named, pairs
 from benchmarks.pages.text import folded, signed, table
+from benchmarks.studies.negatives import plan
 from benchmarks.studies.negatives.contenders import BASELINES
 from benchmarks.studies.negatives.plan import MODELS, SEEDS
 
@@ -50,7 +51,7 @@ def progress(found: Sequence[Dataset], sixteen: Sequence[Combination]) -> list[s
         return []
     anything = any(records.finals for dataset in found for records in dataset.all)
     said = (
-        f"{n_measured} of the {len(sixteen)} combinations of dataset, model and draw are compared on the test part."
+        f"{'All' if n_measured == len(sixteen) else f'{n_measured} of the'} {len(sixteen)} combinations of dataset, model and draw are compared on the test part."
         if anything
         else "No final run is there: **no number on this page is a test result.**"
     )
@@ -77,6 +78,8 @@ def missing(records: Records) -> str:
         texts.append(f"final runs ({len(records.finals)} of {n_names} done)")
     if n_equal < len(equal) and records.finals:
         texts.append(f"final runs at equal settings ({n_equal} of {len(equal)} done)")
+    if records.names_follow:
+        texts.append(f"the {plan.MORE} best with MF")
     return ", ".join(texts) or COMPLETE
 
 
@@ -289,9 +292,9 @@ def _best(records: Records) -> list[str]:
     """The best contender so far, and its value on validation."""
     if records.best is None or records.best.best is None:
         return ["–", "–"]
-    searches = records.searches.values()
-    done = sum(one.is_complete for one in searches)
-    so_far = "" if done == len(searches) else f", so far ({done} of {len(searches)} searched)"
+    searches, more = records.searches.values(), plan.MORE if records.names_follow else 0
+    done, n = sum(one.is_complete for one in searches), len(searches) + more
+    so_far = "" if done == n else f", so far ({done} of {n} searched)"
     return [f"{named(records.best.name)}{so_far}", f"{records.best.best.value:.4f}"]
 
 

@@ -115,22 +115,32 @@ class Records:
     model: str
     runs: Finished
     users: Mapping[str, np.ndarray]  # key of a final run → NDCG@20 (n_users,)
+    with_mf: Records | None = None  # of the same dataset, which say what is searched with LightGCN
 
     @classmethod
     def read(cls, dataset: str, model: str) -> Records:
         """From the archive alone: a page does not depend on the files of unfinished work."""
         name = f"{dataset}-{model}"
-        return cls(dataset, model, store.archived(name), store.per_user(name))
+        with_mf = cls.read(dataset, "mf") if model == "lightgcn" else None
+        return cls(dataset, model, store.archived(name), store.per_user(name), with_mf)
 
     @property
     def title(self) -> str:
         model = "baselines" if self.model == plan.BASELINE else MODELS[self.model]
         return f"{DATASETS[self.dataset]}, {model}"
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
-        """Of what is searched: all but the oracles."""
+        """Of what is searched: with MF all but the oracles, with LightGCN what the search with MF leaves."""
+        if self.with_mf is not None:
+            trials = [trial for search in self.with_mf.searches.values() for trial in search.trials]
+            return choosing.for_lightgcn(self.with_mf.runs, trials)
         return list(BASELINES if self.model == plan.BASELINE else plan.SEARCHING)
+
+    @property
+    def names_follow(self) -> bool:
+        """Whether more is searched once the search with MF is finished."""
+        return self.with_mf is not None and len(self.names) == len(plan.BASES)
 
     @property
     def weighted_names(self) -> list[str]:

@@ -81,7 +81,8 @@ def trials_of(stage: str, dataset: str, model: str, names: list[str], out: Path)
         return plan.pilot(dataset, model)
     else:
         shared = choosing.of_pilot(finished, plan.pilot(dataset, model))
-        searched = plan.search(dataset, model, shared, [name for name in names if name in plan.SEARCHING])
+        there = plan.SEARCHING if model == "mf" else for_lightgcn(dataset, out)
+        searched = plan.search(dataset, model, shared, [name for name in names if name in there])
     searched = choosing.widened(finished, searched)
     if stage == "search":
         return searched
@@ -96,6 +97,14 @@ def trials_of(stage: str, dataset: str, model: str, names: list[str], out: Path)
             pairs.append((chosen._replace(contender=name), epoch))
     trials = [trial for chosen, epoch in pairs for trial in plan.final(chosen, epoch)]
     return list({trial.key: trial for trial in trials}.values())
+
+
+def for_lightgcn(dataset: str, out: Path) -> list[str]:
+    """The contenders that are searched with LightGCN, by the search with MF."""
+    finished = store.finished(f"{dataset}-mf", out)
+    shared = choosing.of_pilot(finished, plan.pilot(dataset, "mf"))
+    trials = choosing.widened(finished, plan.search(dataset, "mf", shared, plan.SEARCHING))
+    return choosing.for_lightgcn(finished, trials)
 
 
 def fit_prior(dataset: str, view: str, item_model: Any, given: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.studies.negatives.plan import TEST, WIDENED, Trial, beyond
+from benchmarks.studies.negatives.plan import BASES, MORE, SEARCHING, TEST, WIDENED, Trial, beyond
 from benchmarks.studies.negatives.store import Finished
 
 
@@ -50,6 +50,23 @@ def widened(finished: Finished, trials: Sequence[Trial]) -> list[Trial]:
             own += more
         found += own
     return found
+
+
+def for_lightgcn(finished: Finished, trials: Sequence[Trial]) -> list[str]:
+    """The contenders that are searched with LightGCN, those without weights first.
+
+    Args:
+        finished: The runs with MF.
+        trials: The search with MF, widened.
+
+    Returns:
+        Their names; those that follow from the search with MF once it is finished.
+    """
+    if not trials or len(complete(finished, trials)) < len(trials):
+        return list(BASES)
+    others = [name for name in SEARCHING if name not in BASES]
+    best = {name: best_of(finished, [one for one in trials if one.contender == name])[2] for name in others}
+    return [*BASES, *sorted(others, key=lambda name: -best[name])[:MORE]]
 
 
 def complete(finished: Finished, trials: Sequence[Trial]) -> list[Trial]:

@@ -38,6 +38,8 @@ EQUAL: Final[Mapping[str, str]] = {  # weights → the contender without them, a
 
 
 SEARCHING: Final = tuple(name for name, one in CONTENDERS.items() if not one.is_oracle)
+BASES: Final = tuple(dict.fromkeys(EQUAL.values()))  # searched with every model
+MORE: Final = 3  # contenders that are searched with LightGCN as well: the best with MF
 PRIORS: Final = ("popularity", "neighbours", "rp3beta", "gfcf", "als")  # tried beside EASE
 
 

@@ -58,6 +58,7 @@ class ShardedScorer:
         self.first, self.last = owners.range_of(self.group.rank)
         self.n_users, self.n_items = train.n_users, train.n_items
         self.counting = Counting(self.group, exchange.owners, train)
+        self.n_cold = 0  # of this process's users, ranked by popularity
         if cold:
             self._rank_cold_users_by_popularity(train)
 
@@ -66,6 +67,7 @@ class ShardedScorer:
         unseen = np.diff(train.indptr[self.first : self.last + 1]) == 0
         if self.known is not None:
             unseen &= ~self.known[0][self.first : self.last]
+        self.n_cold = int(np.count_nonzero(unseen))
         is_cold = torch.from_numpy(unseen).to(self.users.device)
         any_cold = self.group.sum(is_cold.any().long())
         if int(any_cold) == 0:
@@ -210,7 +212,7 @@ class ShardedScorer:
         there = np.arange(width) < tests[:, None]
         items[there] = np.concatenate([labels.row(user) for user in users.tolist()] or [np.empty(0, dtype=np.int32)])
         ids = np.unique(items[there])
-        (route,) = self.exchange.routes([ids])
+        (route,) = self.exchange.routes([torch.from_numpy(ids.astype(np.int32)).to(self.items.device)])
         rows = self.exchange.fetch(self.items, route)
         counts = self._counts(len(users))
         (hidden,) = self.counting.hidden([np.arange(len(users))], np.array([counts]), known)

@@ -197,7 +197,9 @@ def _take(key: str, file: Any, ranges: Ranges, whole: dict[str, np.ndarray], mis
 def _writer(path: Path) -> Any:
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageWriter  # as group.check_torch asks for
 
-    return HuggingFaceStorageWriter(path=str(path), save_distributed=True)
+    writer = HuggingFaceStorageWriter(path=str(path), save_distributed=True)
+    writer.per_thread_copy_ahead = 0  # the state is in host memory; torch would begin to use a GPU that is there
+    return writer
 
 
 def remove_all(folder: Path) -> None:

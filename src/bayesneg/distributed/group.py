@@ -126,7 +126,7 @@ def begin(device: str, timeout: float) -> None:
         if local >= torch.cuda.device_count():
             raise InputError(
                 f"process {local} of this host has no GPU: torch sees {torch.cuda.device_count()}; start as many "
-                "processes as GPUs (--nproc-per-node), or hide them (CUDA_VISIBLE_DEVICES=)"
+                "processes as GPUs (--nproc-per-node), or leave them out (--device cpu)"
             )
         torch.cuda.set_device(local)
     if not timeout > 0:

@@ -47,7 +47,7 @@ class OwnKnots(TorchSummaries):
         chosen = thinned(order, size)
         self.items, self.weights, self.slots = (torch.from_numpy(array).to(group.device) for array in chosen)
         ids, self._places = np.unique(chosen.items, return_inverse=True)
-        (self._route,) = self.vectors.exchange.routes([ids.astype(np.int64)])
+        (self._route,) = self.vectors.exchange.routes([torch.from_numpy(ids.astype(np.int32)).to(group.device)])
 
     def _pooled(self, items: Tensor) -> Tensor:
         """The rows of the pool as they are now."""

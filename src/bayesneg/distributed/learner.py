@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,12 +14,13 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.distributed.catalogue import ShardedScorer
 from bayesneg.distributed.group import ProcessGroup
 from bayesneg.distributed.knots import OwnKnots
-from bayesneg.distributed.parts import OwnPairs, Part
+from bayesneg.distributed.parts import DrawnPart, OwnBlock, OwnPairs
 from bayesneg.distributed.sharding.order import KeyedOrder
 from bayesneg.distributed.sharding.owners import Owners, check_sizes
 from bayesneg.distributed.sharding.past_embeddings import PastEmbeddings
 from bayesneg.distributed.sharding.vectors import vectors_of
 from bayesneg.distributed.steps import DistributedSteps
+from bayesneg.distributed.supported import draws_together
 from bayesneg.errors import InputError
 from bayesneg.interfaces import (
     BPR_LOSS,
@@ -32,7 +34,7 @@ from bayesneg.interfaces import (
     RuleSampler,
     Sampled,
 )
-from bayesneg.models.torch.device import memory_named
+from bayesneg.models.torch.device import memory_named, one_ahead
 from bayesneg.models.torch.learner import EXAMPLES, NUMBERS, THRESHOLDS, learns_one
 from bayesneg.models.torch.lightgcn import LightGCN
 
@@ -144,12 +146,23 @@ class DistributedLearner:
                 self._steps = DistributedSteps(self.vectors, self.pairs, labels)
             self._refresh_thresholds(loss, epoch)
             self._steps.thresholds = self._thresholds
-            blocks = self.pairs.blocks(
-                order, size, self.settings.batch_size, epoch=epoch, rng=rng, scorer=self, threads=self._threads
-            )
-            yield self._steps.run(sampler, self._announced(blocks), None if one else loss)
+            blocks = self.pairs.blocks(order, size, self.settings.batch_size, threads=self._threads)
+            drawn = self._drawn(sampler, blocks, epoch, rng)
+            yield self._steps.run(sampler, self._announced(drawn), None if one else loss)
 
-    def _announced(self, blocks: Iterator[Part]) -> Iterator[Part]:
+    def _drawn(
+        self, sampler: RuleSampler, blocks: Iterator[OwnBlock], epoch: int, rng: np.random.Generator
+    ) -> Iterator[DrawnPart]:
+        """Each block with its draws; the next one is drawn in a thread, where that takes no other process."""
+        given: dict[str, Any] = {"epoch": epoch, "rng": rng, "scorer": self, "threads": self._threads}
+
+        def drawn(block: OwnBlock) -> DrawnPart:
+            part = self.pairs.part(block, self.settings.batch_size, **given)
+            return DrawnPart.of(sampler, part, self.group.device)
+
+        return map(drawn, blocks) if draws_together(sampler) else one_ahead(drawn, blocks, self.group.device)
+
+    def _announced(self, blocks: Iterator[DrawnPart]) -> Iterator[DrawnPart]:
         for block in blocks:
             self._block_is_new = True
             yield block

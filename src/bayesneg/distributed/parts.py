@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from bayesneg.distributed.group import ProcessGroup
 from bayesneg.distributed.sharding.order import KeyedOrder
 from bayesneg.distributed.sharding.owners import Owners, window
 from bayesneg.interfaces import Batch, RuleSampler, Scorer, Share
-from bayesneg.kernels.reference.choices.base import Draws
+from bayesneg.kernels.reference.plans import PoolPlan
 from bayesneg.kernels.reference.pools import SharedPool
 from bayesneg.kernels.torch.choices.base import DrawTensors
 from bayesneg.kernels.torch.score_lists import TrainingRows
@@ -73,29 +74,23 @@ class OwnPairs:
         items = torch.from_numpy(self.rows.indices.copy()).to(device)
         return TrainingRows(indptr, items, self.rows.n_items, int(self.rows.counts.max(initial=0)))
 
-    def blocks(
-        self,
-        order: np.ndarray | KeyedOrder,
-        size: int,
-        batch_size: int,
-        *,
-        epoch: int,
-        rng: np.random.Generator,
-        scorer: Scorer,
-        threads: int,
-    ) -> Iterator[Part]:
-        """The parts of blocks of ``size`` pairs, in mini-batches of ``batch_size``."""
-        start = int(self.bounds[self.group.rank])
+    def blocks(self, order: np.ndarray | KeyedOrder, size: int, batch_size: int, *, threads: int) -> Iterator[OwnBlock]:
+        """Which of the pairs of each block of ``size`` are this process's; all processes ask for it together."""
         which = self._computed if isinstance(order, KeyedOrder) else self._found
-        for n, places, own, counts in which(order, size, batch_size, threads):  # type: ignore[arg-type]
-            firsts = np.arange(0, n, batch_size)
-            edges = np.searchsorted(places, [*firsts, n]).tolist()
-            batch = Batch(
-                self.rows.users[own - start], self.rows.indices[own - start], own, epoch, self.rows, scorer, rng,
-                threads, Share(places, n, start),
-            )  # fmt: skip
-            slices = [slice(low, high) for low, high in pairwise(edges)]
-            yield Part(batch, counts, slices, firsts)
+        return which(order, size, batch_size, threads)  # type: ignore[arg-type]
+
+    def part(
+        self, block: OwnBlock, batch_size: int, *, epoch: int, rng: np.random.Generator, scorer: Scorer, threads: int
+    ) -> Part:
+        """The part of a block, in mini-batches of ``batch_size``."""
+        start, (n, places, own, counts) = int(self.bounds[self.group.rank]), block
+        firsts = np.arange(0, n, batch_size)
+        edges = np.searchsorted(places, [*firsts, n]).tolist()
+        batch = Batch(
+            self.rows.users[own - start], self.rows.indices[own - start], own, epoch, self.rows, scorer, rng, threads,
+            Share(places, n, start),
+        )  # fmt: skip
+        return Part(batch, counts, [slice(low, high) for low, high in pairwise(edges)], firsts)
 
     def _found(self, order: np.ndarray, size: int, batch_size: int, threads: int) -> Iterator[OwnBlock]:
         """This process's pairs among those of a block, all of which it knows."""
@@ -122,38 +117,57 @@ class OwnPairs:
             yield OwnBlock(n, places, order.pairs(whole[low:high], threads=threads), counts)
 
 
+class DrawnPart(NamedTuple):
+    """This process's part of a block of mini-batches, with what is drawn for it, on the device."""
+
+    part: Part
+    users: Tensor  # (n,) int64
+    positives: Tensor  # (n,) int64
+    draws: DrawTensors | None  # of each example; None where they share a pool
+    sizes: np.ndarray | None  # (n,) how many are drawn for each, in host memory
+
+    @classmethod
+    def of(cls, sampler: RuleSampler, part: Part, device: torch.device) -> DrawnPart:
+        """Draw for a part, where that needs no other process and no score."""
+        users, positives = (on_device(array, torch.int64, device) for array in (part.batch.users, part.batch.positives))
+        if sampler.is_shared:
+            return cls(part, users, positives, None, None)
+        drawn, kinds = sampler.draws(part.batch), (torch.int64, torch.int64, torch.float64, torch.float64)
+        tensors = (on_device(array, kind, device) for array, kind in zip(drawn, kinds, strict=True))
+        return cls(part, users, positives, DrawTensors(*tensors), drawn.sizes)
+
+
 class PartDraws:
     """What was drawn for a mini-batch, on the device; as a source of draws."""
 
     def __init__(self, group: ProcessGroup) -> None:
         self.group, self.device = group, group.device
-        self.drawn: Draws | None = None
+        self.drawn: DrawTensors | None = None
 
     def draws(self, sampler: RuleSampler, batch: Batch, users: Tensor, positives: Tensor) -> DrawTensors:
         assert self.drawn is not None
-        kinds = torch.int64, torch.int64, torch.float64, torch.float64
-        parts: list[Any] = [on_device(part, kind, self.device) for part, kind in zip(self.drawn, kinds, strict=True)]
-        return DrawTensors(*parts)
+        return self.drawn
 
     def pool(self, sampler: RuleSampler, batch: Batch, positives: Tensor) -> SharedPool:
         """The pool that the examples of all processes share."""
-        whole = self._of_all(batch)
-        pool = sampler.pool(whole)
+        plan = sampler.plan(batch)
+        in_batch = isinstance(plan, PoolPlan) and plan.size is None
+        positives_of_all = self._gathered(batch) if in_batch else batch.positives
+        pool = sampler.pool(replace(batch, positives=positives_of_all, share=None))
         if isinstance(sampler, PosteriorSampler):
             sampler.parts().prior.read_ahead(pool.items)
         log_q = None if pool.log_q is None else on_device(pool.log_q, torch.float32, self.device)
         return SharedPool(on_device(pool.items, torch.int64, self.device), log_q, pool.corrects)
 
-    def _of_all(self, batch: Batch) -> Batch:
-        """The batch with the positives of all processes in their order; its users stay those of this one."""
+    def _gathered(self, batch: Batch) -> np.ndarray:
+        """The positives of all processes in their order."""
         share = batch.share
         assert share is not None
+        if self.group.size == 1:
+            return batch.positives
         positives = torch.zeros(share.total, dtype=torch.int32)
         positives[torch.from_numpy(share.places)] = torch.from_numpy(np.ascontiguousarray(batch.positives))
-        found = self.group.sum(positives.to(self.device), "positives").cpu().numpy()
-        return Batch(
-            batch.users, found, batch.positions, batch.epoch, batch.train, batch.scorer, batch.rng, batch.threads
-        )
+        return self.group.sum(positives.to(self.device), "positives").cpu().numpy()
 
     def trained_on(self, sampler: RuleSampler, batch: Batch, users: Tensor, positives: Tensor) -> Tensor:
         return on_device(~held_out_pairs(sampler, batch), torch.bool, self.device)

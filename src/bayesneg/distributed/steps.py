@@ -14,7 +14,7 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.distributed.choices.base import Block, Tools, with_negative
 from bayesneg.distributed.choices.kinds import choosing_by
 from bayesneg.distributed.counting import Counting
-from bayesneg.distributed.parts import OwnPairs, Part, PartDraws
+from bayesneg.distributed.parts import DrawnPart, OwnPairs, PartDraws
 from bayesneg.distributed.scores import FetchedScores
 from bayesneg.distributed.sharding.exchange import Route
 from bayesneg.distributed.sharding.owners import distinct, window
@@ -22,7 +22,8 @@ from bayesneg.distributed.sharding.vectors import Leaves, ShardedVectors
 from bayesneg.interfaces import Batch, Loss, Measured, Negatives, RuleSampler, Sums
 from bayesneg.kernels.torch.losses import counted
 from bayesneg.models.torch.device import rows_on
-from bayesneg.models.torch.negatives import BatchNegatives, check_batch_size, on_device
+from bayesneg.models.torch.negatives import BatchNegatives, check_batch_size
+from bayesneg.models.torch.steps import Pending
 from bayesneg.models.torch.trainable import backpropagate
 from bayesneg.models.torch.weighted import MEASURED, MEASURED_EVERY, SampledSums
 
@@ -49,28 +50,30 @@ class DistributedSteps:
         self.measured = SampledSums(self.labels, self.device)
         self.one = OneSums(self.labels)
         self.thresholds: Tensor | None = None  # of this process's users
-        self._chosen: list[tuple[np.ndarray, Tensor, Tensor]] = []  # of the block, so that a GPU is waited for once
+        self._chosen: list[tuple[np.ndarray, Tensor, Tensor]] = []  # of the block
+        self._before: Pending | None = None  # the choices of the block before, so that a GPU is not waited for
 
-    def run(self, sampler: RuleSampler, blocks: Iterable[Part], loss: Loss | None) -> Measured:
+    def run(self, sampler: RuleSampler, blocks: Iterable[DrawnPart], loss: Loss | None) -> Measured:
         """Train on all mini-batches; with a loss they have weighted negatives, without one a single one and BPR.
 
         Returns:
             What was sampled, of all processes.
         """
         done = 0
-        for part in blocks:
-            block = self._drawn(sampler, part)
+        for given in blocks:
+            block, part = self._block(sampler, given), given.part
             choosing = choosing_by(block.rule)(self.tools, block)
-            totals = None if loss is not None or block.draws is None else with_negative(self.group, block)
+            totals = None if loss is not None or given.sizes is None else with_negative(self.group, block)
             for number, (route, chosen) in enumerate(choosing.routes()):
-                leaves, users = self._leaves(part, number, route)
+                pairs = block.pairs(number)
+                leaves, users = self._leaves(pairs[0], route)
                 scores, there = self._scores(route, leaves, users[1]), len(leaves.users) > 0
                 choosing.support(number, route, scores if there else None)
                 share: Tensor | float = 0.0
                 if there:
                     batch = part.of(number)
-                    negatives = self._negatives(block, batch, scores) if chosen is None else chosen
-                    share = self._learn(batch, scores, negatives, loss, measured=done % self.every == 0)
+                    negatives = self._negatives(block, batch, pairs, scores) if chosen is None else chosen
+                    share = self._learn(batch, pairs, scores, negatives, loss, measured=done % self.every == 0)
                 else:
                     self.negatives.join(block.rule, part.batch.epoch, scores)
                 if totals is not None:
@@ -81,26 +84,26 @@ class DistributedSteps:
                 self.vectors.step(leaves, users[0], route, share)
                 done += 1
             self._measure_chosen()
+        self._measure_before()
         self.negatives.store()
         return self._of_all(loss is not None)
 
-    def _drawn(self, sampler: RuleSampler, part: Part) -> Block:
-        """A block with its draws, or with the pool that its examples share."""
-        rule = sampler.rule(part.batch)  # all processes refresh their summaries together
+    def _block(self, sampler: RuleSampler, given: DrawnPart) -> Block:
+        """A block with its rule, and with the pool that its examples share."""
+        rule = sampler.rule(given.part.batch)  # all processes refresh their summaries together
         if not sampler.is_shared:
-            return Block(sampler, rule, part, sampler.draws(part.batch), None)
-        check_batch_size(sampler, part.batch, self.settings.batch_size)
-        return Block(sampler, rule, part, None, self.source.pool(sampler, part.of(0), torch.empty(0)))
+            return Block(sampler, rule, given, None)
+        check_batch_size(sampler, given.part.batch, self.settings.batch_size)
+        return Block(sampler, rule, given, self.source.pool(sampler, given.part.of(0), torch.empty(0)))
 
     # ------------------------------------------------------------------------------------------------------- one batch
 
-    def _leaves(self, part: Part, number: int, route: Route) -> tuple[Leaves, tuple[Tensor, Tensor]]:
+    def _leaves(self, own: Tensor, route: Route) -> tuple[Leaves, tuple[Tensor, Tensor]]:
         """The rows of a mini-batch; its users within this process, each once, and the place of each example's."""
-        own = part.batch.users[part.slices[number]]
-        ids = distinct(own)
-        which = np.searchsorted(ids, own)
-        users = on_device(ids - self.pairs.first, torch.int64, self.device)
-        return self.vectors.leaves(users, route), (users, on_device(which, torch.int64, self.device))
+        within = (own - self.pairs.first).int()
+        users = distinct(within)
+        which = torch.searchsorted(users, within)
+        return self.vectors.leaves(users.long(), route), (users.long(), which)
 
     def _scores(self, route: Route, leaves: Leaves, which: Tensor) -> FetchedScores:
         return FetchedScores(
@@ -112,16 +115,22 @@ class DistributedSteps:
             first_layer=leaves.first_layer,
         )  # fmt: skip
 
-    def _negatives(self, block: Block, batch: Batch, scores: FetchedScores) -> Negatives:
-        users, positives = (on_device(part, torch.int64, self.device) for part in (batch.users, batch.positives))
+    def _negatives(self, block: Block, batch: Batch, pairs: tuple[Tensor, Tensor], scores: FetchedScores) -> Negatives:
         with torch.no_grad():
-            return self.negatives.of(block.sampler, batch, users, positives, scores, block.pool)
+            return self.negatives.of(block.sampler, batch, *pairs, scores, block.pool)
 
     def _learn(
-        self, batch: Batch, scores: FetchedScores, negatives: Negatives, loss: Loss | None, *, measured: bool
+        self,
+        batch: Batch,
+        pairs: tuple[Tensor, Tensor],
+        scores: FetchedScores,
+        negatives: Negatives,
+        loss: Loss | None,
+        *,
+        measured: bool,
     ) -> Tensor | float:
         """Accumulate gradients; how many examples count."""
-        users, positives = (on_device(part, torch.int64, self.device) for part in (batch.users, batch.positives))
+        users, positives = pairs
         strength = 0.0 if self.settings.penalty == "weight_decay" else self.settings.strength
         if loss is None:
             chosen = negatives.items[:, 0]
@@ -147,12 +156,19 @@ class DistributedSteps:
     # -------------------------------------------------------------------------------------------------------- measures
 
     def _measure_chosen(self) -> None:
-        """Measure the single negatives of a block."""
+        """Begin to copy the single negatives of a block, and measure those of the block before."""
         if not self._chosen:
             return
         users, chosen, infos = zip(*self._chosen, strict=True)
-        self.one.add(np.concatenate(users), torch.cat(chosen).cpu().numpy(), torch.cat(infos).cpu().numpy())
+        pending = Pending.of(np.concatenate(users), torch.cat(chosen), torch.cat(infos))
         self._chosen.clear()
+        self._measure_before()
+        self._before = pending
+
+    def _measure_before(self) -> None:
+        if self._before is not None:
+            self.one.add(*self._before.sampled()[:3])
+        self._before = None
 
     def _of_all(self, weighted: bool) -> Measured:
         """What was sampled in the epoch, summed over all processes."""

@@ -40,6 +40,11 @@ def check_supported(model: Model, sampler: NegativeSampler | None) -> LightGCN:
     return model
 
 
+def draws_together(sampler: NegativeSampler) -> bool:
+    """Whether all processes draw together: a prior that follows scores reads embeddings of other processes."""
+    return any(isinstance(part, PosteriorSampler) and part.parts().prior.uses_scores for part in parts_of(sampler))
+
+
 def parts_of(sampler: NegativeSampler) -> list[Any]:
     """The samplers of a warm start, else the sampler itself."""
     return [sampler.first, sampler.then] if isinstance(sampler, WarmStart) else [sampler]

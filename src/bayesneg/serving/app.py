@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, TypeVar
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import Depends, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
@@ -21,6 +21,7 @@ from bayesneg.errors import BayesnegError, InputError
 from bayesneg.runs.exports.loading import ExportedModel
 from bayesneg.serving import messages as msg
 from bayesneg.serving.limits import Guard, Limits
+from bayesneg.serving.openapi_page import openapi_page
 from bayesneg.serving.reloading import Reloader
 from bayesneg.serving.telemetry import CONTENT_TYPE
 
@@ -57,7 +58,12 @@ def create_app(reloader: Reloader, limits: Limits) -> FastAPI:
         An ASGI application.
     """
     app = FastAPI(
-        title="bayesneg", version=__version__, description=DESCRIPTION, redoc_url=None, lifespan=_with_few_threads
+        title="bayesneg",
+        version=__version__,
+        description=DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=_with_few_threads,
     )
     app.add_middleware(Guard, telemetry=reloader.telemetry, max_body=limits.max_body, paths=PATHS)
     _answer_errors(app)
@@ -119,6 +125,10 @@ def create_app(reloader: Reloader, limits: Limits) -> FastAPI:
             version=__version__,
             **_names(current.model),
         )
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        return openapi_page(app.openapi())
 
     @app.get("/metrics", response_class=Response, summary="Measures in the text format of Prometheus")
     async def metrics() -> Response:

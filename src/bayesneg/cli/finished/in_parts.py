@@ -39,8 +39,9 @@ def write_parts(folder: Path, out: Path, **how: Any) -> dict[str, int]:
         **how: Arguments of ``Run.recommend_in_chunks``.
 
     Returns:
-        The numbers of users and rows.
+        The numbers of users, rows and cold users.
     """
+    from bayesneg.distributed.catalogue import ShardedScorer
     from bayesneg.distributed.group import raised_by_all
 
     run, part = load_in_parts(folder), out.with_name(f".{out.name}.part")
@@ -54,7 +55,9 @@ def write_parts(folder: Path, out: Path, **how: Any) -> dict[str, int]:
         if is_first():
             shutil.rmtree(part, ignore_errors=True)
         raise
-    return {"n_users": run.split.train.n_users, "n_rows": sum_over_processes(n_rows)}
+    assert isinstance(run.scorer, ShardedScorer)
+    n_cold = sum_over_processes(run.scorer.n_cold)
+    return {"n_users": run.split.train.n_users, "n_rows": sum_over_processes(n_rows), "n_cold_users": n_cold}
 
 
 def _written(chunks: Iterator[pl.DataFrame], path: Path) -> int:

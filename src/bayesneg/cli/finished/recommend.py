@@ -17,7 +17,7 @@ from bayesneg.cli.finished.in_parts import check_parts, write_parts
 from bayesneg.cli.finished.listing import list_rows, show_list
 from bayesneg.cli.groups import command
 from bayesneg.cli.output import check_file, counted, named_as_options, say, show, show_json
-from bayesneg.cli.training.processes import TIMEOUT, is_first, join, one_after_another
+from bayesneg.cli.training.processes import TIMEOUT, is_first, is_started_by_torchrun, join, one_after_another
 from bayesneg.data.interactions import Interactions
 from bayesneg.distributed import is_distributed
 from bayesneg.errors import InputError
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 SHOWN = 10  # items of a new user that the heading names
 WHOM, WHAT, WHERE = "For whom", "Which items", "Where to"
+DEVICES = ("auto", "cpu", "cuda")
 
 
 def _option(help: str, *names: str, panel: str, metavar: str | None = None) -> Any:
@@ -115,6 +116,14 @@ def recommend(
     force: Annotated[bool, _option("replace --out if it exists", "--force", panel=WHERE)] = False,
     item_data_file: ItemDataFile = None,
     item_columns: ItemColumns = None,
+    device: Annotated[
+        str | None,
+        _option(
+            "with torchrun: where the processes score; auto uses GPUs if there are any",
+            panel=WHERE,
+            metavar="auto|cpu|cuda",
+        ),
+    ] = None,
     json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> None:
@@ -129,7 +138,8 @@ def recommend(
     """
     from bayesneg.runs.run import load_run
 
-    join("auto", TIMEOUT)
+    _check_device(device)
+    join(device, TIMEOUT)
     one_after_another(lambda: _check_out(out, whom, which, force))
     if is_distributed():
         if item_data_file is not None or item_columns is not None:
@@ -159,6 +169,15 @@ def _write_parts(folder: Path, k: int, which: Which, out: Path, *, json: bool) -
 
 
 def _say_written(out: Path, k: int, found: dict[str, int], *, json: bool) -> None:
+    """Notes on short lists and cold users, and what was written."""
+    most = found["n_users"] * k
+    if found["n_rows"] < most:
+        say(f"some users have fewer than {k} items left: {found['n_rows']:,} rows instead of {most:,}")
+    if found["n_cold_users"]:
+        say(
+            f"{counted(found['n_cold_users'], 'user has', 'users have')} no training interaction: the most popular "
+            "items, scored by their number of interactions"
+        )
     if json:
         show_json({"out": str(out), "k": k, **found})
     else:
@@ -221,17 +240,9 @@ def _write(
 
         n_rows = write_frames(shown(), out)
         update("recommend", n_users, "")
-    if n_rows < n_users * k:
-        say(f"some users have fewer than {k} items left: {n_rows:,} rows instead of {n_users * k:,}")
     train = run.split.train
     numbers = np.arange(n_users) if users is None else np.array([train.user_number(user) for user in users], dtype=int)
-    n_cold = int(is_cold(run.scorer, numbers).sum())
-    if n_cold:
-        say(
-            f"{counted(n_cold, 'user has', 'users have')} no training interaction: the most popular items, scored by "
-            "their number of interactions"
-        )
-    return {"n_users": n_users, "n_rows": n_rows, "n_cold_users": n_cold}
+    return {"n_users": n_users, "n_rows": n_rows, "n_cold_users": int(is_cold(run.scorer, numbers).sum())}
 
 
 def _for_new_user(
@@ -255,6 +266,13 @@ def _for_new_user(
         few = ", ".join(map(str, user.items[:SHOWN]))
         more = f" and {len(user.items) - SHOWN:,} more" if len(user.items) > SHOWN else ""
         show_list(run, f"for a new user with {few}{more}", best, titles)
+
+
+def _check_device(device: str | None) -> None:
+    if device is not None and device not in DEVICES:
+        raise InputError(f"--device must be one of {', '.join(DEVICES)}, got {device!r}")
+    if device not in (None, "cpu") and not is_started_by_torchrun():
+        raise InputError(f"--device {device} is for processes of torchrun; one process recommends on the CPU")
 
 
 @contextmanager

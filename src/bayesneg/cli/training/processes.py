@@ -29,6 +29,11 @@ def is_first() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
+def is_started_by_torchrun() -> bool:
+    """Whether torchrun has started this process."""
+    return "WORLD_SIZE" in os.environ
+
+
 def is_restarted() -> bool:
     """Whether torchrun has started the processes again after one of them died."""
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") or 0) > 0
@@ -41,7 +46,7 @@ def join(device: str | None, timeout: float) -> None:
         device: That of the model, as on the command line.
         timeout: Seconds after which a process that waits for the others gives up.
     """
-    if "WORLD_SIZE" not in os.environ or is_distributed():
+    if not is_started_by_torchrun() or is_distributed():
         return
     require_torch("torchrun")
     from bayesneg.distributed.group import begin, own_device, watched

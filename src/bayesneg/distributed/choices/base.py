@@ -12,19 +12,17 @@ from torch import Tensor
 
 from bayesneg.distributed.counting import Counting, Hidden
 from bayesneg.distributed.group import ProcessGroup
-from bayesneg.distributed.parts import OwnPairs, Part, PartDraws
+from bayesneg.distributed.parts import DrawnPart, OwnPairs, Part, PartDraws
 from bayesneg.distributed.scores import FetchedScores
 from bayesneg.distributed.sharding.exchange import Route
 from bayesneg.distributed.sharding.owners import distinct
 from bayesneg.distributed.sharding.vectors import ShardedVectors
 from bayesneg.interfaces import Batch, Negatives, RuleSampler
-from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.choices.posterior import LeastRisk, LeastRiskBySummary, MostUnbiased
 from bayesneg.kernels.reference.pools import SharedPool, WeightsByList
 from bayesneg.kernels.reference.selections import LeastRisks, PosteriorWeights
-from bayesneg.models.torch.negatives import BatchNegatives, on_device
-
-NOTHING = np.empty(0, dtype=np.int32)
+from bayesneg.kernels.torch.choices.base import DrawTensors
+from bayesneg.models.torch.negatives import BatchNegatives
 
 
 class Tools(NamedTuple):
@@ -46,15 +44,23 @@ class Block(NamedTuple):
 
     sampler: RuleSampler
     rule: Any
-    part: Part
-    draws: Draws | None  # of each example
+    given: DrawnPart
     pool: SharedPool | None  # that all examples share
 
-    def drawn(self, number: int) -> Draws | None:
+    @property
+    def part(self) -> Part:
+        return self.given.part
+
+    def pairs(self, number: int) -> tuple[Tensor, Tensor]:
+        """The users (b,) and positives (b,) of this process's examples of one mini-batch."""
+        rows = self.part.slices[number]
+        return self.given.users[rows], self.given.positives[rows]
+
+    def drawn(self, number: int) -> DrawTensors | None:
         """What is drawn for this process's examples of one mini-batch."""
-        if self.draws is None:
+        if self.given.draws is None:
             return None
-        return Draws(*(array[self.part.slices[number]] for array in self.draws))
+        return DrawTensors(*(tensor[self.part.slices[number]] for tensor in self.given.draws))
 
 
 class Choosing:
@@ -114,22 +120,22 @@ class Choosing:
         users = [self.part.batch.users[rows] for rows in self.part.slices]
         return self.tools.counting.hidden(users, self.part.counts, None if over_all else self.tools.pairs.rows)
 
-    def _wanted(self, number: int, *more: np.ndarray) -> np.ndarray:
-        """The items that a mini-batch needs rows of, ascending; none where this process has no example in it."""
-        positives = self.part.batch.positives[self.part.slices[number]]
-        if not len(positives):
-            return NOTHING
-        needed, drawn = [positives, *more], self.block.drawn(number)
-        if drawn is not None:
-            needed.append(drawn.candidates[drawn.candidates >= 0])
-        if self.block.pool is not None:
-            needed.append(self._pool_items())
-        return distinct(np.concatenate(needed))
+    def _wanted(self, number: int, *more: Tensor) -> Tensor:
+        """The items that a mini-batch needs rows of, ascending; none where this process has no example in it.
 
-    def _pool_items(self) -> np.ndarray:
-        assert self.block.pool is not None
-        found: np.ndarray = self.block.pool.items.cpu().numpy()
-        return found
+        Args:
+            number: The mini-batch.
+            more: Further items (b, …) of each example, −1 for none.
+        """
+        _, positives = self.block.pairs(number)
+        if not len(positives):
+            return positives.int()
+        drawn = self.block.drawn(number)
+        of_examples = more if drawn is None else (*more, drawn.candidates)
+        needed = [positives, *(instead_of_none(items, positives) for items in of_examples)]
+        if self.block.pool is not None:
+            needed.append(self.block.pool.items)
+        return distinct(torch.cat(needed).int())
 
     def _show_draws(self, number: int) -> None:
         """Give the draws of a mini-batch to whoever chooses."""
@@ -137,7 +143,7 @@ class Choosing:
 
     def _join_counting(self, counts: list[int], hidden: Hidden) -> None:
         """Count for the others in a mini-batch without an example of this process."""
-        draws, pool, vectors = self.block.draws, self.block.pool, self.tools.vectors
+        draws, pool, vectors = self.block.given.draws, self.block.pool, self.tools.vectors
         m = draws.candidates.shape[1] if draws is not None else len(pool.items) if pool is not None else 0
         shard = vectors.items()
         nothing = shard.new_empty(0, m)
@@ -157,11 +163,11 @@ class ChoosingFirst(Choosing, ABC):
             self._show_draws(number)
             with torch.no_grad():
                 # all processes ask for the vectors: those of a graph are made together
-                users = on_device(batch.users - first, torch.int64, self.group.device)
-                w, shard = vectors.unit(vectors.users().index_select(0, users)), vectors.unit(vectors.items())
+                users, _ = self.block.pairs(number)
+                w, shard = vectors.unit(vectors.users().index_select(0, users - first)), vectors.unit(vectors.items())
                 negatives = self._chosen(number, batch, w, shard)
-            items = NOTHING if negatives is None else negatives.items[:, 0].cpu().numpy()
-            (route,) = vectors.exchange.routes([self._wanted(number, items[items >= 0])])
+            chosen = () if negatives is None else (negatives.items,)
+            (route,) = vectors.exchange.routes([self._wanted(number, *chosen)])
             yield route, negatives
 
     def support(self, number: int, route: Route, scores: FetchedScores | None) -> None:
@@ -178,9 +184,8 @@ class ChoosingFirst(Choosing, ABC):
             shard: The embeddings of this process's items.
         """
 
-    def _of(self, batch: Batch, scores: FetchedScores) -> Negatives:
-        users, positives = (on_device(x, torch.int64, self.group.device) for x in (batch.users, batch.positives))
-        return self.tools.negatives.of(self.block.sampler, batch, users, positives, scores)
+    def _of(self, number: int, batch: Batch, scores: FetchedScores) -> Negatives:
+        return self.tools.negatives.of(self.block.sampler, batch, *self.block.pairs(number), scores)
 
 
 class UserScores(FetchedScores):
@@ -199,9 +204,16 @@ class UserScores(FetchedScores):
 
 def with_negative(group: ProcessGroup, block: Block) -> Tensor:
     """Examples with a negative in each mini-batch (n, 2): of this process, and of all."""
-    assert block.draws is not None
-    own = torch.tensor([np.count_nonzero(block.draws.sizes[rows]) for rows in block.part.slices], device=group.device)
-    return torch.stack([own, group.sum(own.clone())], dim=1).cpu()
+    assert block.given.sizes is not None
+    own = torch.tensor([np.count_nonzero(block.given.sizes[rows]) for rows in block.part.slices])
+    if group.size == 1:  # nothing waits for a GPU
+        return torch.stack([own, own], dim=1)
+    return torch.stack([own, group.sum(own.to(group.device, copy=True)).cpu()], dim=1)
+
+
+def instead_of_none(items: Tensor, positives: Tensor) -> Tensor:
+    """Items (b, …) of examples as one list, with the positive (b,) of its example for each −1."""
+    return torch.where(items >= 0, items, positives.view(-1, *[1] * (items.dim() - 1))).flatten()
 
 
 def judging_rule(rule: Any) -> MostUnbiased | LeastRisk | LeastRiskBySummary | None:

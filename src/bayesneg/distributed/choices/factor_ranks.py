@@ -146,7 +146,7 @@ class ChoosingAtFactorRanks(ChoosingFirst):
         selection = self.tools.negatives.begin(self.block.rule, batch.epoch)
         assert isinstance(selection, TorchOne)
         if len(w):
-            return self._of(batch, scores)
+            return self._of(number, batch, scores)
         users = torch.empty(0, dtype=torch.int64, device=w.device)
         draws = self.tools.source.draws(self.block.sampler, batch, users, users)
         scores.at_factor_ranks(selection.choice, draws, users, self.tools.negatives.rows)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 import torch
+from torch import Tensor
 
-from bayesneg.distributed.choices.base import NOTHING, Block, Choosing, Tools
+from bayesneg.distributed.choices.base import Block, Choosing, Tools, instead_of_none
 from bayesneg.distributed.scores import FetchedScores
 from bayesneg.distributed.sharding.exchange import Route
 from bayesneg.distributed.sharding.owners import distinct
 from bayesneg.interfaces import Negatives
 from bayesneg.kernels.torch.choices.srns import TorchFromMemory
 from bayesneg.kernels.torch.selections import TorchOne
-from bayesneg.models.torch.negatives import on_device
 
 
 class ChoosingFromMemory(Choosing):
@@ -49,18 +48,16 @@ class ChoosingFromMemory(Choosing):
             if scores is not None:
                 scores.past = found
 
-    def _kept_and_fresh(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+    def _kept_and_fresh(self, number: int) -> tuple[Tensor, Tensor]:
         """The positives and the memory of a mini-batch, and other items that were drawn; each ascending."""
-        rows, drawn = self.part.slices[number], self.block.drawn(number)
-        users, positives = self.part.batch.users[rows], self.part.batch.positives[rows]
+        (users, positives), drawn = self.block.pairs(number), self.block.drawn(number)
         if not len(users):
-            return NOTHING, NOTHING
+            return positives.int(), positives.int()
         assert drawn is not None
-        places = on_device(users - self.tools.pairs.first, torch.int64, self.group.device)
-        memory = self._choice().memory[places].cpu().numpy().ravel()
-        kept = distinct(np.concatenate([positives, memory[memory >= 0]]))
-        fresh = distinct(drawn.candidates[drawn.candidates >= 0])
-        return kept, np.setdiff1d(fresh, kept, assume_unique=True)
+        memory = self._choice().memory[users - self.tools.pairs.first]
+        kept = distinct(torch.cat([positives, instead_of_none(memory, positives)]).int())
+        fresh = distinct(instead_of_none(drawn.candidates, positives).int())
+        return kept, fresh[torch.isin(fresh, kept, assume_unique=True, invert=True)]
 
     def _choice(self) -> TorchFromMemory:
         """Where the memory and the past embeddings are; also in a process that has not yet had an example."""

@@ -143,4 +143,4 @@ class ChoosingAtScoreRanks(ChoosingFirst):
         if not len(w):
             lists.at(w, w.new_empty(0).long(), shard, counts, hidden)
             return None
-        return self._of(batch, ByScoreRank(lists, w, shard, counts, hidden, first_user=self.tools.pairs.first))
+        return self._of(number, batch, ByScoreRank(lists, w, shard, counts, hidden, first_user=self.tools.pairs.first))

@@ -1,7 +1,7 @@
 """Rows of a sharded table for a mini-batch: asked for by unique number, fetched, and their gradients sent back.
 
-Which rows a mini-batch needs follows from its draws, so that the routes of a whole block of mini-batches are made on
-the host before a score is computed, with two exchanges. A mini-batch then takes two: rows, and gradients.
+Which rows a mini-batch needs follows from its draws, so that the routes of a whole block of mini-batches are made
+before a score is computed, with two exchanges. A mini-batch then takes two: rows, and gradients.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from torch import Tensor
 
 from bayesneg.distributed.group import ProcessGroup
 from bayesneg.distributed.sharding.owners import Owners, distinct
-from bayesneg.models.torch.negatives import on_device
 
 
 class Route(NamedTuple):
@@ -41,15 +40,14 @@ class Exchange:
         self.group, self.owners = group, owners
         self.first, self.last = owners.range_of(group.rank)
 
-    def routes(self, wanted: Sequence[np.ndarray]) -> list[Route]:
+    def routes(self, wanted: Sequence[Tensor]) -> list[Route]:
         """The routes of several mini-batches, planned together.
 
         Args:
-            wanted: The ascending, unique row numbers that each mini-batch needs.
+            wanted: The ascending, unique row numbers that each mini-batch needs, int32, on the device of the group.
         """
-        size, n = self.group.size, len(wanted)
-        counts = np.array([self.owners.counts(ids) for ids in wanted], dtype=np.int64).reshape(n, size)
-        given = self._from_others(counts.T).T  # (n, size): what each process asks for here
+        size = self.group.size
+        counts, given = self._counts(wanted)
         # to each owner its ids of all mini-batches, one mini-batch after the other
         starts = np.cumsum(counts, axis=1) - counts
         parts = [
@@ -57,27 +55,27 @@ class Exchange:
             for owner in range(size)
             for ids, start, count in zip(wanted, starts[:, owner], counts[:, owner], strict=True)
         ]
-        whole = np.concatenate(parts).astype(np.int32) if parts else np.empty(0, dtype=np.int32)
         to, of = counts.sum(axis=0).tolist(), given.sum(axis=0).tolist()
-        sent = on_device(whole, torch.int32, self.group.device)
-        received = self.group.exchange(sent, to, of, "ids").cpu().numpy().astype(np.int64)
+        received = self.group.exchange(torch.cat(parts), to, of, "ids") - self.first
         found, begin = [], np.concatenate(([0], np.cumsum(of)))[:-1]
         for place, ids in enumerate(wanted):
-            rows = np.concatenate([received[begin[rank] : begin[rank] + given[place, rank]] for rank in range(size)])
+            rows = torch.cat([received[begin[rank] : begin[rank] + given[place, rank]] for rank in range(size)])
             begin = begin + given[place]
-            rows -= self.first
-            touched = distinct(rows)
-            tensors = (ids, rows, touched, np.searchsorted(touched, rows))
-            on = [on_device(np.asarray(part, dtype=np.int64), torch.int64, self.group.device) for part in tensors]
-            found.append(Route(on[0], counts[place].tolist(), given[place].tolist(), *on[1:]))
+            touched = rows if size == 1 else distinct(rows)  # one process asks for a row once
+            slots = torch.searchsorted(touched, rows)
+            asked = counts[place].tolist(), given[place].tolist()
+            found.append(Route(ids.long(), *asked, rows.long(), touched.long(), slots))
         return found
 
-    def _from_others(self, counts: np.ndarray) -> np.ndarray:
-        """Row r of counts (size, n) goes to process r; the rows that come from the others."""
-        if self.group.size == 1:
-            return counts
-        given = on_device(np.ascontiguousarray(counts), torch.int64, self.group.device)
-        return self.group.exchanged_counts(given).cpu().numpy()
+    def _counts(self, wanted: Sequence[Tensor]) -> tuple[np.ndarray, np.ndarray]:
+        """How many rows each mini-batch asks of each process, and each process asks for here, (n, size) each."""
+        if self.group.size == 1:  # nothing waits for a GPU
+            own = np.array([[len(ids)] for ids in wanted])
+            return own, own
+        asked = torch.stack([self.owners.counts(ids) for ids in wanted])
+        given = self.group.exchanged_counts(asked.T.contiguous()).T
+        both = torch.stack([asked, given]).cpu().numpy()
+        return both[0], both[1]
 
     def fetch(self, shard: Tensor, route: Route) -> Tensor:
         """The rows (k, d) that the mini-batch asks for, in the order of their numbers.

@@ -55,9 +55,9 @@ class PastEmbeddings:
 
     def _fetched(self, items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Each item once, ascending, and their rows."""
-        ids = distinct(np.asarray(items, dtype=np.int64).ravel())
-        (route,) = self._exchange.routes([ids])
-        return ids, self._exchange.fetch(self._shard, route).cpu().numpy()
+        ids = distinct(torch.from_numpy(np.asarray(items, dtype=np.int32).ravel()))
+        (route,) = self._exchange.routes([ids.to(self._shard.device)])
+        return ids.numpy(), self._exchange.fetch(self._shard, route).cpu().numpy()
 
 
 def reread(sampler: NegativeSampler, scorer: Scorer) -> None:

@@ -129,7 +129,9 @@ class ShardedVectors:
 
 
 def _gradient(leaf: Tensor, share: Tensor | float) -> Tensor:
-    return torch.zeros_like(leaf) if leaf.grad is None else leaf.grad * share
+    if leaf.grad is None:
+        return torch.zeros_like(leaf)
+    return leaf.grad if isinstance(share, float) and share == 1 else leaf.grad * share
 
 
 def vectors_of(settings: LightGCN) -> type[ShardedVectors]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -14,6 +17,9 @@ from bayesneg.kernels.torch.ranking import top_items
 from bayesneg.kernels.torch.score_lists import TrainingRows
 from bayesneg.models.scorers import Cold, EmbeddingScorer
 from bayesneg.models.torch.settings import TorchSettings
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
 
 
 def pick_device(name: str) -> torch.device:
@@ -81,3 +87,25 @@ class EmbeddingsRankedOnGPU(EmbeddingScorer):
             ones, is_cold = vectors.new_ones(len(vectors), 1), torch.from_numpy(cold).to(self.device)
             found[is_cold] = top_items(ones, same, which[is_cold], rows, k, scores_at_once=at_once)
         return found.cpu().numpy()
+
+
+def one_ahead(make: Callable[[Given], Made], given: Iterable[Given], device: torch.device) -> Iterator[Made]:
+    """What ``make`` makes of each, the next one in a thread while this one is used: host and GPU work side by side.
+
+    Args:
+        make: Called in the thread.
+        given: Read in the thread of the caller.
+        device: The GPU, or the CPU, that ``make`` copies to.
+    """
+
+    def begin() -> None:
+        if device.type == "cuda":
+            torch.cuda.set_device(device)  # a thread has its own current device
+
+    rest = iter(given)
+    with ThreadPoolExecutor(1, initializer=begin) as pool:
+        coming = [pool.submit(make, one) for one in islice(rest, 1)]
+        while coming:
+            ready = coming.pop().result()
+            coming = [pool.submit(make, one) for one in islice(rest, 1)]
+            yield ready

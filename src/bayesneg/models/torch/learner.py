@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from itertools import islice
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,7 @@ from bayesneg.kernels.torch.score_lists import TrainingRows
 from bayesneg.models.scorers import EmbeddingScorer, cold_in, unit_rows
 from bayesneg.models.thresholds import thresholds_of
 from bayesneg.models.torch.batch_scores import NO_EMBEDDINGS
-from bayesneg.models.torch.device import EmbeddingsRankedOnGPU, memory_named, rows_on
+from bayesneg.models.torch.device import EmbeddingsRankedOnGPU, memory_named, one_ahead, rows_on
 from bayesneg.models.torch.graph import KeptUsers, SmoothedEmbeddings
 from bayesneg.models.torch.settings import TorchSettings
 from bayesneg.models.torch.steps import CompiledSteps, Packed, TorchSteps, largest_batch, pack
@@ -263,12 +262,7 @@ class TorchLearner:
             draws = sampler.draws(block)
             return block, draws, pack(draws, block, self.settings.batch_size, self.device, firsts=firsts)
 
-        with ThreadPoolExecutor(1) as pool:
-            coming = [pool.submit(drawn, first)]
-            while coming:
-                ready = coming.pop().result()
-                coming = [pool.submit(drawn, block) for block in islice(blocks, 1)]
-                yield ready
+        yield from one_ahead(drawn, chain([first], blocks), self.device)
 
     def _steps_for(self, rule: Rule, draws: Draws, block: Batch, room: int, *, new_epoch: bool) -> TorchSteps:
         """The steps of earlier blocks where they fit; a rule's state is loaded at the start of an epoch."""

@@ -130,6 +130,18 @@ class Pending(NamedTuple):
     infos: Tensor  # (n,) float32, on the host
     done: torch.cuda.Event | None
 
+    @classmethod
+    def of(cls, users: np.ndarray, negatives: Tensor, infos: Tensor) -> Pending:
+        """Begin to copy the choices (n,) of a block from their device; they may be overwritten afterwards."""
+        device, done = negatives.device, None
+        chosen, updated = (_on_host((len(users),), dtype, device) for dtype in (torch.int32, torch.float32))
+        chosen.copy_(negatives.int(), non_blocking=True)
+        updated.copy_(infos, non_blocking=True)
+        if device.type == "cuda":
+            done = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            done.record()
+        return cls(users, chosen, updated, done)
+
     def sampled(self) -> Sampled:
         if self.done is not None:
             self.done.synchronize()
@@ -175,14 +187,7 @@ class TorchSteps:
             self._step()
         if n % self.batch_size:
             self._eager_step(n % self.batch_size)
-        negatives, infos = (_on_host((n,), dtype, self.device) for dtype in (torch.int32, torch.float32))
-        negatives.copy_(self.buffers.negatives[:n].int(), non_blocking=True)
-        infos.copy_(self.buffers.infos[:n], non_blocking=True)
-        done = None
-        if self.device.type == "cuda":
-            done = torch.cuda.Event()  # type: ignore[no-untyped-call]
-            done.record()
-        return Pending(block.users, negatives, infos, done)
+        return Pending.of(block.users, self.buffers.negatives[:n], self.buffers.infos[:n])
 
     def _step(self) -> None:
         if self.device.type != "cuda" or not self.choice.recordable:
