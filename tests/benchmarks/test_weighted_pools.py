@@ -14,7 +14,7 @@ from benchmarks.studies import weighted_pools
 
 
 def test_a_run_records_the_machine_it_ran_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "_processor", lambda: "a processor")
+    monkeypatch.setattr(machine, "processor", lambda: "a processor")
     monkeypatch.setattr(machine, "device_name", lambda: "a device")
     split = bn.split(bn.synthetic(40, 30, seed=0), test=0.2, seed=0)
     run = weighted_pools.trained("none", 0, 0.005, split, bn.priors.Popularity(), 1)

@@ -16,8 +16,8 @@ from bayesneg.models.scorers import Cold, EmbeddingScorer, LinearScorer
 COLD_ITEMS = "cold_items"
 COLD = ("cold_users", COLD_ITEMS, "scores_of_cold_users")  # (n_users,) and (n_items,) bool, (n_items,)
 VECTORS: Specs = {
-    "users": ArraySpec(("users", "dim"), "number"),  # custom models may count in whole numbers
-    "items": ArraySpec(("items", "dim"), "number"),
+    "users": ArraySpec(("users", "dim")),
+    "items": ArraySpec(("items", "dim")),
     "cold_users": ArraySpec(("users",), "bool", optional=True),
     COLD_ITEMS: ArraySpec(("items",), "bool", optional=True),
     "scores_of_cold_users": ArraySpec(("items",), optional=True),
@@ -29,7 +29,7 @@ ITEM_MODEL = "item_model."  # prefix, with its kind, of the arrays of a linear i
 def weights_of(scorer: Scorer) -> dict[str, np.ndarray]:
     """The arrays to store: embeddings, item–item weights, or the parameters of a model without embeddings."""
     if isinstance(scorer, EmbeddingScorer):
-        vectors = {"users": scorer.users, "items": scorer.items}
+        vectors = {"users": _as_floats(scorer.users), "items": _as_floats(scorer.items)}
         return vectors if scorer.cold is None else vectors | dict(zip(COLD, scorer.cold, strict=True))
     if isinstance(scorer, LinearScorer):
         model = scorer.model
@@ -37,6 +37,11 @@ def weights_of(scorer: Scorer) -> dict[str, np.ndarray]:
     if isinstance(scorer, Learner):  # gives scores and no embeddings
         return {f"{PARAMETER}{key}": array for key, array in scorer.state_dict().items()}
     return {}
+
+
+def _as_floats(vectors: np.ndarray) -> np.ndarray:
+    """Vectors of a custom model may be whole numbers; stored ones never are, so that damage is noticed."""
+    return vectors if vectors.dtype.kind == "f" else vectors.astype(np.float64)
 
 
 def scorer_from(arrays: Mapping[str, np.ndarray], train: Interactions) -> Scorer | None:
