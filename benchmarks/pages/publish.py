@@ -32,10 +32,15 @@ def keep(path: Path, text: str, *, check: bool) -> None:
 
 
 def keep_pictures(folder: Path, draw: Callable[[Path], None], *, check: bool) -> None:
-    """Let ``draw`` fill a folder with SVGs and keep those that look different; with ``check`` exit 1 instead."""
+    """Let ``draw`` fill a folder with SVGs and keep those that look different; with ``check`` exit 1 instead.
+
+    What only the script of a report reads is left out.
+    """
+    from bayesneg.report.figures.canvas import still
+
     with TemporaryDirectory() as drawn:
         draw(Path(drawn))
-        made = {path.name: compact(path.read_text(encoding="utf-8")) for path in Path(drawn).glob("*.svg")}
+        made = {path.name: compact(still(path.read_text(encoding="utf-8"))) for path in Path(drawn).glob("*.svg")}
     known = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.svg")}
     same = {name for name in made.keys() & known if looks_like(made[name], known[name])}
     stale = sorted((made.keys() | known) - same)

@@ -73,7 +73,7 @@ def draw(folder: Path) -> None:
         }
         plots["quality"] = (curves, "seconds of training", "NDCG@20", False)
     for name, plot in plots.items():
-        (folder / f"{name}.svg").write_text(canvas.still(canvas.svg(partial(_draw, *plot), name)), encoding="utf-8")
+        (folder / f"{name}.svg").write_text(canvas.svg(partial(_draw, *plot), name), encoding="utf-8")
 
 
 def _draw(curves: dict[str, Any], x_label: str, y_label: str, both_log: bool, axes: Axes) -> None:
