@@ -331,6 +331,23 @@ def test_the_axis_of_curves_follows_what_is_shown(browser, pages):
         assert len(page.value(f"{CHART.format(chart)}.innerHTML")) == pytest.approx(len(drawn), rel=0.1)
 
 
+def test_a_series_that_is_flat_but_for_rounding_can_stay_alone(browser, tmp_path):
+    """The ticks of an axis of 1e-13 were counted without end."""
+    flat = [{"epoch": epoch, "ndcg@20": 0.3 + 1e-13 * epoch, "tnr": 0.9} for epoch in range(1, 9)]
+    records = [run("RNS"), run("FLAT", ndcg=0.3, epochs=flat)]
+    with browser.page(write_report(records, tmp_path / "flat.html")) as page:
+        figures = page.value("[...document.querySelectorAll('figure')].map(f => f.querySelector('strong').textContent)")
+        chart = figures.index("NDCG@20 over epochs")
+        names = f"{CHART.format(chart)}.querySelectorAll('[data-label]')"
+        for alone in (0, 1):
+            press = f"{names}.forEach(n => n.dataset.label === '{alone}' || n.dispatchEvent(new Event('click')))"
+            page.value(f"void {press}")
+            found = ticks(page, chart)
+            assert 2 <= len(found) < 12
+            assert found == sorted(found)
+            page.value(f"void {press}")
+
+
 def point_in_sight(page, chart, series):
     """Where the last mark of a series is on the screen."""
     uses = f"[...{CHART.format(chart)}.querySelectorAll('[data-series=\"{series}\"] use')]"

@@ -1,5 +1,5 @@
 /* the vertical axis follows what is shown: a series far from the others, once hidden, leaves its room to them */
-const LEAST_ZOOM = 1.2;
+const LEAST_ZOOM = 1.2, MOST_ZOOM = 50;  /* a series that is flat but for rounding is not stretched over the frame */
 function verticalAxis(svg, axis) {
   const { top, bottom, low, high, percent } = axis;
   const ticks = svg.querySelector("[data-yaxis]"), first = ticks.querySelector(":scope > g:has(> g > path)");
@@ -42,9 +42,9 @@ function verticalAxis(svg, axis) {
   /* shown: the places of the series in sight; null for the axis as it was drawn */
   function follow(shown) {
     const ys = shown ? shown.flatMap(extent) : [], least = Math.min(...ys), most = Math.max(...ys);
-    const edge = 0.06 * (bottom - top), zoom = (bottom - top - 2 * edge) / (most - least);
+    const room = 0.88 * (bottom - top), zoom = Math.min(room / (most - least), MOST_ZOOM);
     const isUsed = most > least && zoom > LEAST_ZOOM;
-    [scale, shift] = isUsed ? [zoom, top + edge - zoom * least] : [1, 0];
+    [scale, shift] = isUsed ? [zoom, (top + bottom) / 2 - zoom * (least + most) / 2] : [1, 0];
     paths.forEach(({ path, arrow, d }) => {
       let points = 0;  /* of the line to a name only the end at the point moves: the name stays */
       const xs = [...d.matchAll(/(-?[\d.]+) +(-?[\d.]+)/g)].map(found => Number(found[1])), left = Math.min(...xs);
