@@ -70,6 +70,7 @@ EXPECTED = [
 ]
 # methods that the training loop calls on models, samplers, priors and likelihoods; they return its own types
 OF_TRAINING = {"start", "solve", "rule", "draws", "plan", "form", "without_held_out", "fit", "prepare", "resolved"}
+OF_TRAINING |= {"state_specs"}
 
 
 def public(namespace: str) -> Iterator[tuple[str, Any]]:

@@ -10,15 +10,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from bayesneg.errors import InputError
 
 Class = TypeVar("Class", bound=type)
 
 
+LARGEST: Final = 2**63 - 1  # of a whole number: arrays count in 64 bits
+
+
 def whole(name: str, value: Any, *, least: int = 1) -> None:
-    """A whole number of at least ``least``.
+    """A whole number of at least ``least``, which 64 bits can hold.
 
     >>> whole("candidates", 0)
     Traceback (most recent call last):
@@ -26,6 +29,8 @@ def whole(name: str, value: Any, *, least: int = 1) -> None:
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    if int(value) > LARGEST:
+        raise InputError(f"{name} must be a whole number of at most 2^63 - 1, got {value!r}")
 
 
 def number(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections import Counter
@@ -9,20 +10,39 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
+from typing import Any, Final
 
 from bayesneg.errors import InputError
 
 ShowEpoch = Callable[[dict[str, Any]], None]  # takes an epoch's line of the record
 Update = Callable[[str, int, str], None]  # takes a bar's label, how much of it is done, and a text beside it
 COMPILING = "compiling kernels: the first run on a machine takes up to half a minute longer"
+# what controls a terminal, and the direction of text
+CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 LOG_EVERY = 30.0  # seconds between two lines in a log
+
+
+def printable(text: str, *, keep: str = "\n\t") -> str:
+    """A text without characters that control a terminal: what comes from data or file names is shown, never obeyed.
+
+    Args:
+        text: Any text.
+        keep: Control characters that stay.
+
+    >>> printable("item\\x1b[31m\\x9b2J")
+    'item\\\\x1b[31m\\\\x9b2J'
+    """
+    return CONTROL.sub(lambda found: found[0] if found[0] in keep else _escaped(found[0]), text)
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode()
 
 
 def tell(line: str) -> None:
     """A line on stderr, above the bars where there are any."""
     if line:
-        print(line, file=sys.stderr, flush=True)  # noqa: T201
+        print(printable(line), file=sys.stderr, flush=True)  # noqa: T201
 
 
 @contextmanager
@@ -56,8 +76,8 @@ def bars(
         text = TextColumn("{task.fields[text]}", markup=False)
         columns = (label, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), text)
         with Progress(*columns, console=Console(stderr=True)) as display, telling(lambda: display.print(COMPILING)):
-            tasks = {label: display.add_task(label, total=total, text="") for label, total in totals.items()}
-            yield lambda label, done, text: display.update(tasks[label], completed=done, text=text)
+            tasks = {label: display.add_task(printable(label), total=total, text="") for label, total in totals.items()}
+            yield lambda label, done, text: display.update(tasks[label], completed=done, text=printable(text))
 
 
 @dataclass

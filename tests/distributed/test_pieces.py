@@ -16,7 +16,7 @@ pytest.importorskip("torch", reason="torch is not installed (the extra 'torch')"
 
 import torch
 
-from bayesneg.distributed.checkpoints import epochs_in, load, newest, save
+from bayesneg.distributed.checkpoints import epochs_in, load, newest, save, usable
 from bayesneg.distributed.choices.factor_ranks import FactorRanks
 from bayesneg.distributed.counting import Hidden, _counted_by_torch
 from bayesneg.distributed.group import ProcessGroup
@@ -167,6 +167,22 @@ def test_a_checkpoint_is_read_in_other_parts_and_a_damaged_one_is_named(alone, t
         path.write_bytes(path.read_bytes()[:-8])
     with pytest.raises(bn.BayesnegError, match="the checkpoint is damaged"):
         load(checkpoint, {"model.users": (12, 15)})
+
+
+def test_the_checkpoint_before_is_used_where_a_file_of_the_newest_is_damaged(alone, tmp_path):
+    for epoch in (1, 2, 3):
+        save(tmp_path, epoch, {"lines": np.arange(epoch)}, {}, alone)
+    assert [path.name for path in sorted(tmp_path.glob("checkpoint-*"))] == ["checkpoint-000002", "checkpoint-000003"]
+    assert usable(tmp_path, alone).name == "checkpoint-000003"
+    for name in ("checkpoint-000003", "checkpoint-000002"):
+        (path,) = (tmp_path / name).glob("*.safetensors")
+        content = bytearray(path.read_bytes())
+        content[-1] ^= 1
+        path.write_bytes(content)
+        if name == "checkpoint-000003":
+            assert usable(tmp_path, alone).name == "checkpoint-000002"
+    with pytest.raises(bn.BayesnegError, match=r"safetensors: the file is damaged \(its sha256"):
+        usable(tmp_path, alone)
 
 
 def test_a_checkpoint_that_cannot_be_written_is_named(alone, tmp_path):

@@ -199,7 +199,7 @@ def test_a_checkpoint_of_four_processes_is_resumed_by_two_and_by_one(found, spli
     np.testing.assert_allclose(run.scorer.items, plain.scorer.items, atol=1e-5)
     for line, other in zip(run.record.epochs, plain.record.epochs, strict=True):
         assert {**line, "seconds": 0} == pytest.approx({**other, "seconds": 0}, rel=1e-5)
-    assert [path.name for path in (found / f"resumed {name} 1").glob("checkpoint-*")] == ["checkpoint-000008"]
+    assert [path.name for path in (found / f"resumed {name} 1").glob("checkpoint-*")][-1:] == ["checkpoint-000008"]
 
 
 def test_they_start_from_an_earlier_run_as_one_process_does(found):

@@ -104,6 +104,7 @@ def test_top_k_is_the_head_of_the_full_sort(world, data):
         assert row == (order + [-1] * k)[:k]
 
 
+@pytest.mark.filterwarnings("ignore:some scores of the model are no numbers")
 @settings(max_examples=200, deadline=None)
 @given(worlds())
 def test_auc_agrees_with_comparing_every_pair(world):
@@ -116,6 +117,7 @@ def test_auc_agrees_with_comparing_every_pair(world):
     assert got == pytest.approx(expected, nan_ok=True)
 
 
+@pytest.mark.filterwarnings("ignore:some scores of the model are no numbers")
 @settings(max_examples=100, deadline=None)
 @given(worlds(), st.data())
 def test_evaluate_agrees_with_a_naive_version(world, data):
@@ -279,9 +281,13 @@ def test_equal_scores_rank_by_item_number():
 
 def test_a_score_that_is_nan_ranks_with_minus_infinity():
     table = [[np.nan, -np.inf, 0, np.nan, np.inf]]
-    items, scores = item_lists(TableScorer(table), interactions([[]], 5), np.array([0]), 5)
+    with pytest.warns(UserWarning, match="no numbers .NaN. and rank last"):
+        items, scores = item_lists(TableScorer(table), interactions([[]], 5), np.array([0]), 5)
     assert items.tolist() == [[4, 2, 0, 1, 3]]
     assert np.isnan(scores[0, 2])
+    with pytest.warns(UserWarning, match="no numbers .NaN. and rank last"):
+        found = evaluate(TableScorer(table), split_of([[]], [[4]], 5), k=1, metrics="hit")
+    assert found.mean["hit@1"] == 1
 
 
 def test_items_that_were_seen_are_not_recommended():

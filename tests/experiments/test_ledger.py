@@ -68,6 +68,26 @@ def test_a_line_cut_inside_a_character_does_not_count_and_the_others_do(tmp_path
     assert list(ledger.read(path)) == ["k", "last"]
 
 
+def test_a_changed_line_is_refused_by_its_number(tmp_path: Path):
+    path = tmp_path / "records.jsonl"
+    with Writer(path) as writer:
+        writer.add(Entry("k", {}, RECORD))
+        writer.add(Entry("other", {}, RECORD))
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text(lines[0] + lines[1].replace("0.123456789", "0.923456789"))
+    with pytest.raises(InputError, match=r"records.jsonl is damaged: .*delete line 2, its run is trained again"):
+        ledger.read(path)
+
+
+def test_a_second_process_does_not_write_to_a_ledger(tmp_path: Path):
+    path = tmp_path / "records.jsonl"
+    with Writer(path), pytest.raises(InputError, match="another process; wait until it ends, or choose another file"):
+        Writer(path)
+    assert not path.exists()  # nothing was finished
+    with Writer(path):
+        pass
+
+
 def test_a_ledger_of_another_schema_is_refused(tmp_path: Path):
     path = tmp_path / "records.jsonl"
     stored = Entry("k", {}, RECORD).to_dict()

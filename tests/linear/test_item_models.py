@@ -116,7 +116,7 @@ def test_users_and_items_out_of_range_are_refused(train, name, wrong):
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_is_restored_from_its_arrays(train, name):
     model = MODELS[name][0](train)
-    again = item_model_of(model.kind, model.arrays())
+    again = item_model_of(model.kind, model.arrays(), train)
     users = np.arange(train.n_users)
     np.testing.assert_array_equal(again.rows(train, users), model.rows(train, users))
     assert again.n_items == train.n_items

@@ -72,7 +72,7 @@ def waited(condition) -> None:
 def under_way(recipe: Path, path: Path, **more: int) -> subprocess.Popen[str]:
     """A sweep in another process that has finished its first cell."""
     process = start(recipe, path, **more)
-    waited(path.exists)
+    waited(lambda: path.exists() and path.stat().st_size)
     return process
 
 
@@ -100,7 +100,7 @@ def killing_workers(path: Path, *, n: int) -> Thread:
     """Kills workers of this process once the first cell is finished."""
 
     def kill() -> None:
-        waited(path.exists)
+        waited(lambda: path.exists() and path.stat().st_size)
         for worker in children(os.getpid())[:n]:
             os.kill(worker, signal.SIGKILL)
 

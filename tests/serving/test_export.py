@@ -14,6 +14,7 @@ from safetensors.numpy import load_file
 
 import bayesneg as bn
 from bayesneg.errors import InputError
+from bayesneg.integrity.digests import file_digest, sealed
 from bayesneg.runs.exports import item_index
 from bayesneg.runs.exports.item_index import ItemIndex
 from bayesneg.runs.exports.model_card import Contents, model_card
@@ -33,7 +34,8 @@ def lists(model, users, **how):
 def changed(folder, **values):
     """The config of an export with other values."""
     config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, **values}))
+    del config["sha256"]
+    (folder / "config.json").write_text(json.dumps(sealed({**config, **values})))
 
 
 @pytest.mark.parametrize("include_held_out", [False, True])
@@ -193,18 +195,16 @@ def test_a_missing_or_changed_file_gets_a_sentence(copy, name):
 
 
 def test_an_index_of_other_vectors_gets_a_sentence_and_the_way_without_it(run, copy, tmp_path):
-    from bayesneg.runs.exports.exporting import sha256
-
     config, n = json.loads((copy / "config.json").read_text()), run.split.train.n_items
     ItemIndex.build(run.scorer.items[:-1]).save(copy / "index.usearch")
     with pytest.raises(InputError, match=r"does not fit the vectors.*index=False"):
         bn.load_export(copy)
-    config["files"]["index.usearch"]["sha256"] = sha256(copy / "index.usearch")
+    config["files"]["index.usearch"]["sha256"] = file_digest(copy / "index.usearch")
     changed(copy, files=config["files"])
     with pytest.raises(InputError, match=rf"index of {n - 1} vectors of dimension 8, the export has {n}"):
         bn.load_export(copy)
     (copy / "index.usearch").write_bytes(b"no index")
-    config["files"]["index.usearch"]["sha256"] = sha256(copy / "index.usearch")
+    config["files"]["index.usearch"]["sha256"] = file_digest(copy / "index.usearch")
     changed(copy, files=config["files"])
     with pytest.raises(InputError, match="is no index of usearch"):
         bn.load_export(copy)
@@ -231,6 +231,24 @@ def test_a_foreign_folder_gets_a_sentence(tmp_path, config, expected):
         (tmp_path / "config.json").write_text(config)
     with pytest.raises(InputError, match=expected):
         bn.load_export(tmp_path)
+
+
+def test_a_flipped_bit_in_the_config_is_refused(copy):
+    path = copy / "config.json"
+    whole, said = path.read_bytes(), []
+    right = {key: value for key, value in json.loads(whole).items() if key != "sha256"}
+    for place in range(3, len(whole), len(whole) // 25):
+        content = bytearray(whole)
+        content[place] ^= 1
+        path.write_bytes(content)
+        try:
+            found = bn.load_export(copy)
+        except InputError as error:
+            said.append(str(error))
+        else:  # the name of the digest was changed, and nothing else
+            assert {key: found.config[key] for key in right} == right
+    assert len(said) > 20
+    assert all(str(copy) in sentence for sentence in said)
 
 
 def test_a_config_cannot_name_files_elsewhere(copy):

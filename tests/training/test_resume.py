@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import bayesneg as bn
+from bayesneg.config.specs import SamplerSpec
 from bayesneg.errors import DivergedError, InputError
+from bayesneg.integrity.sources import code_digest
 from bayesneg.runs import folder as files
 from fits import fit, without_seconds
 
@@ -125,3 +129,79 @@ def test_a_run_killed_before_its_split_was_written_can_be_resumed(split, recorde
 def test_resuming_on_other_data_is_refused(validated, recorded):
     with pytest.raises(InputError, match="other data"):
         fit(validated, out=recorded[1], resume=True, select="last")
+
+
+def test_resuming_with_other_user_columns_is_refused(split, recorded):
+    groups = split.train.user_columns["group"]
+    for columns, what in (
+        ({"group": groups[::-1]}, "'group' has changed"),
+        ({}, "'group' is not there now"),
+        ({"group": groups, "age": groups}, "'age' was not there"),
+    ):
+        other = replace(split, train=replace(split.train, user_columns=columns))
+        assert other.fingerprint == split.fingerprint
+        with pytest.raises(InputError, match=f"user column {what}; resume it with the user columns"):
+            fit(other, out=recorded[1], resume=True)
+
+
+CODE = """
+import numpy as np
+import bayesneg as bn
+
+class Mine(bn.NegativeSampler):
+    def prepare(self, train, *, rng):
+        self._within = bn.RNS().prepare(train, rng=rng)
+        return self
+
+    def sample(self, batch):
+        return self._within.sample(batch)
+
+def prior(users, items):
+    return np.full(np.broadcast_shapes(users.shape, items.shape), 0.1)
+"""
+
+
+@pytest.fixture
+def named(split, tmp_path):
+    """Makes the sampler that a text with a Python file names, of the file as it is now."""
+    path = tmp_path / "mine.py"
+
+    def build(text: str, code: str) -> bn.NegativeSampler:
+        path.write_text(code)
+        return SamplerSpec.parse(text.replace("FILE", str(path))).build(split)
+
+    return build
+
+
+@pytest.mark.parametrize("text", ["FILE:Mine", "bns:prior=FILE:prior"])
+def test_resuming_with_other_code_in_a_named_file_is_refused(split, tmp_path, named, text):
+    fit(split, named(text, CODE), epochs=1, out=tmp_path / "run")
+    fit(split, named(text, CODE), epochs=2, out=tmp_path / "run", resume=True)
+    changed = named(text, CODE.replace("0.1", "0.2"))
+    with pytest.raises(InputError, match="source sha256"):
+        fit(split, changed, epochs=3, out=tmp_path / "run", resume=True)
+
+
+def flat(users, items):
+    return np.full(np.broadcast_shapes(users.shape, items.shape), 0.1)
+
+
+def test_resuming_with_other_code_of_a_python_object_is_refused(split, tmp_path):
+    def flat_too(users, items):
+        return np.full(np.broadcast_shapes(users.shape, items.shape), 0.2)
+
+    flat_too.__qualname__ = "flat"  # the same name: only the source tells them apart
+    fit(split, bn.BNS(prior=flat), epochs=1, out=tmp_path / "run")
+    fit(split, bn.BNS(prior=flat), epochs=2, out=tmp_path / "run", resume=True)
+    with pytest.raises(InputError, match="source sha256"):
+        fit(split, bn.BNS(prior=flat_too), epochs=3, out=tmp_path / "run", resume=True)
+
+
+def test_a_lambda_is_known_by_its_expression_and_not_by_its_line():
+    first, again = (lambda users: users + 1), 5
+    second = lambda users: users + 1  # noqa: E731
+    other = lambda users: users + 2  # noqa: E731
+    assert code_digest(first) == code_digest(second) != code_digest(other)
+    assert again == 5
+    assert code_digest(bn.MF) is None
+    assert code_digest(eval("lambda users: users")) is None, "there is no source"

@@ -13,6 +13,7 @@ from bayesneg.config.loss_specs import LossSpec
 from bayesneg.config.specs import SamplerSpec
 from bayesneg.errors import InputError
 from bayesneg.tuning import given, pace, search, space, studies, tune
+from bayesneg.tuning.journal import JOURNAL, open_journal
 from worlds import interactions, random_interactions
 
 pytest.importorskip("optuna", reason="optuna is not installed (the extra 'tune')")
@@ -145,9 +146,9 @@ def test_a_search_goes_on_with_more_trials(split, tuning, tmp_path):
 
 def test_half_a_line_and_the_lock_that_a_killed_process_left_are_no_hindrance(split, tuning, tmp_path):
     bn.tune(MODEL, split, **{**FEW, "trials": 4}, out=tmp_path)
-    with (tmp_path / studies.JOURNAL).open("a") as journal:
+    with (tmp_path / JOURNAL).open("a") as journal:
         journal.write('{"op_code": 4, "wor')
-    (tmp_path / f"{studies.JOURNAL}.lock").symlink_to(tmp_path / studies.JOURNAL)
+    (tmp_path / f"{JOURNAL}.lock").symlink_to(tmp_path / JOURNAL)
     assert facts(bn.tune(MODEL, split, **FEW, out=tmp_path, resume=True)) == facts(tuning)
 
 
@@ -362,6 +363,15 @@ def test_rejected_pairs_of_the_test_part_are_refused_before_the_first_trial(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_second_process_is_refused_the_folder_of_a_search(tmp_path):
+    with studies.opened(tmp_path / "found", {}, resume=False):
+        again = studies.opened(tmp_path / "found", {}, resume=True)
+        with pytest.raises(InputError, match=r"found is being written by another process; .*--storage"), again:
+            pass
+    with studies.opened(tmp_path / "found", {}, resume=True):
+        pass
+
+
 def test_without_optuna_the_way_out_is_named(split, monkeypatch):
     monkeypatch.setattr(studies, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"needs optuna.*pip install 'bayesneg\[tune\]'"):
@@ -421,7 +431,7 @@ def test_counts_of_numpy_are_counts(split, tmp_path):
 def test_ctrl_c_while_the_journal_is_let_go_is_no_error_of_a_file(moment, tmp_path, monkeypatch):
     from optuna.study import StudyDirection
 
-    storage = studies._journal(tmp_path / "search.jsonl")
+    storage = open_journal(tmp_path / "search.jsonl")
     storage.create_new_study([StudyDirection.MAXIMIZE], "before")
     plain = getattr(os, moment)
 

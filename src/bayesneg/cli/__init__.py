@@ -6,6 +6,7 @@ input is wrong, 1 anything else, 130 interrupted.
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
@@ -16,12 +17,15 @@ import typer
 from bayesneg import __version__
 from bayesneg.cli import audit, compare, data, priors, reproduce, train, tune
 from bayesneg.cli.finished import evaluate, export, recommend, report, serve, similar
+from bayesneg.cli.groups import bounded
 from bayesneg.cli.output import say, with_options_alone
 from bayesneg.cli.training.listings import BriefHelp
 from bayesneg.cli.training.processes import is_first, is_of_collective, leave, lost_contact, say_error
 from bayesneg.cli.training.run_file import TrainCommand
 from bayesneg.distributed import is_distributed
-from bayesneg.errors import BayesnegError, StorageError, file_sentence
+from bayesneg.errors import BayesnegError, PanicError, StorageError, file_sentence, no_panic
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # errors of a disk, also of files of other libraries
 
 app = typer.Typer(
     name="bayesneg",
@@ -65,6 +69,8 @@ app.command()(serve.serve)
 app.command()(priors.priors)
 app.command()(reproduce.reproduce)
 app.add_typer(data.app, name="data")
+for _each in (*app.registered_commands, *data.app.registered_commands):
+    _each.callback = _each.callback and bounded(_each.callback)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -80,7 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _status(arguments: Sequence[str] | None) -> int:
     try:
-        return app(arguments, prog_name="bayesneg", standalone_mode=False) or 0
+        with no_panic():
+            return app(arguments, prog_name="bayesneg", standalone_mode=False) or 0
     except typer.TyperException as error:  # the arguments are not those of the command
         message = error.format_message()
         if message and is_first():
@@ -90,6 +97,9 @@ def _status(arguments: Sequence[str] | None) -> int:
     except BayesnegError as error:
         say_error(with_options_alone(str(error)))
         return 1 if isinstance(error, StorageError) else 2
+    except PanicError as error:
+        say_error(f"a table could not be read: {error}; it is damaged, write it again")
+        return 2
     except MemoryError as error:
         what = f": {error}" if str(error) else ""
         say(f"error: out of memory{what}; lower dim, ensemble_size or the number of candidates")
@@ -101,7 +111,10 @@ def _status(arguments: Sequence[str] | None) -> int:
         return 1
     except OSError as error:
         if error.filename is None:
-            raise
+            if error.errno not in FULL:
+                raise
+            say_error(f"a file could not be written: {error.strerror}; make room on the disk")
+            return 1
         say_error(file_sentence(error))
         return 2
 

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, get_type_hints
 
+from bayesneg.checks import LARGEST
+from bayesneg.errors import InputError
+
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """The command with the fields of its dataclass parameters as separate options, for typer to read."""
@@ -31,6 +34,19 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     ]
     run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     run.__annotations__ = {option.name: option.annotation for option in options}
+    return run
+
+
+def bounded(function: Callable[..., None]) -> Callable[..., None]:
+    """The command, with an error for a whole number that 64 bits cannot hold, whichever option or run file gave it."""
+
+    @functools.wraps(function)
+    def run(**given: Any) -> None:
+        for name, value in given.items():
+            if isinstance(value, int) and abs(value) > LARGEST:
+                raise InputError(f"--{name.replace('_', '-')} must be at most 2^63 - 1, got {value}")
+        function(**given)
+
     return run
 
 

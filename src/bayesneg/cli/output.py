@@ -19,14 +19,16 @@ from rich.table import Table
 from rich.text import Text
 
 from bayesneg.errors import DataError, InputError
+from bayesneg.progress import CONTROL, printable
 from bayesneg.runs.record import jsonable
+from bayesneg.whole_files import check_regular
 
 _WITH_OPTION = re.compile(r"\b(?:\w+=[^\s,;()]+|\w+_\w+) \((--[^()]+)\)")  # validation=0.2 (--validation 0.2)
 
 
 def say(text: str) -> None:
     """A note, on stderr: where something was written, what is odd, what to do next."""
-    typer.echo(text, err=True)
+    typer.echo(printable(text), err=True)
 
 
 @contextmanager
@@ -87,20 +89,21 @@ def _given(option: str, value: str) -> str:
 
 def show(text: str) -> None:
     """A line of the result, on stdout."""
-    typer.echo(text)
+    typer.echo(printable(text))
 
 
 def show_json(value: Any) -> None:
     """The one JSON object on stdout, in the characters of the data where stdout is UTF-8, elsewhere in ASCII."""
     encoding = (sys.stdout.encoding or "").lower().replace("-", "").replace("_", "")
-    typer.echo(json.dumps(jsonable(value), allow_nan=False, ensure_ascii=encoding != "utf8"))
+    text = json.dumps(jsonable(value), allow_nan=False, ensure_ascii=encoding != "utf8")
+    typer.echo(CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))  # those that JSON would leave
 
 
 def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, n_text: int = 1) -> None:
     """A table on stdout; the first ``n_text`` columns are text, the others numbers."""
     console = Console()
     table = Table(
-        title=Text(title) if title else None,
+        title=_cell(title) if title else None,
         title_justify="left",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
@@ -109,12 +112,17 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]
     )
     for place, column in enumerate(columns):
         is_text = place < n_text
-        table.add_column(Text(column), justify="left" if is_text else "right", no_wrap=not is_text, overflow="fold")
+        table.add_column(_cell(column), justify="left" if is_text else "right", no_wrap=not is_text, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))  # as Text: an id such as [rec] is no markup
+        table.add_row(*map(_cell, row))
     if not console.is_terminal:
         console.width = max(console.width, 160)
     console.print(table)
+
+
+def _cell(text: str) -> Text:
+    """As Text: an id such as [rec] is no markup, and one with a line end stays one line."""
+    return Text(printable(text, keep=""))
 
 
 def as_text(value: Any) -> str:
@@ -139,6 +147,7 @@ def counted(count: int, one: str, many: str) -> str:
 
 def check_file(path: Path, option: str) -> None:
     """Before any work: a file can be written there."""
+    check_regular(path)
     folder = path.resolve().parent
     if path.is_dir() or not folder.is_dir():
         raise InputError(f"{option} {path} must be a file in an existing folder")

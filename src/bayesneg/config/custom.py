@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from bayesneg.errors import BayesnegError, InputError
+from bayesneg.integrity.sources import OF_MODULE, digest_of_source
 from bayesneg.interfaces import Loss, NegativeSampler, Prior
 
 OF_FILE: Final = "custom file "  # before the path in the name of a module: no name that an import could mean
@@ -97,19 +98,20 @@ def _kinds_and_functions(path: Path, base: type) -> dict[str, Any]:
 
 
 def _module(path: Path) -> ModuleType:
-    """The file as a module, run once; what is wrong in it is named with its line."""
+    """The file as a module, run once, and again where it was changed; what is wrong in it is named with its line."""
     name = f"{OF_FILE}{path.resolve()}"
-    if name in sys.modules:
-        return sys.modules[name]
     if not path.is_file():
         raise InputError(f"{path} does not exist; a custom sampler or loss is written file.py:Class")
+    source = path.read_bytes()
+    if name in sys.modules and getattr(sys.modules[name], OF_MODULE) == digest_of_source(source):
+        return sys.modules[name]
     found = importlib.util.spec_from_file_location(name, path)
     assert found is not None
-    assert found.loader is not None
     module = importlib.util.module_from_spec(found)
+    setattr(module, OF_MODULE, digest_of_source(source))  # of what is run here, and no compiled file beside it
     sys.modules[name] = module  # dataclasses look their module up
     try:
-        found.loader.exec_module(module)
+        exec(compile(source, path, "exec"), vars(module))
     except Exception as error:
         del sys.modules[name]
         raise InputError(f"{path} line {_line(path, error)}: {type(error).__name__}: {_said(error)}") from error

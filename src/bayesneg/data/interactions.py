@@ -16,7 +16,7 @@ import numpy as np
 
 from bayesneg.data.blocks import released, row_blocks
 from bayesneg.data.identifiers import number_of
-from bayesneg.data.numbering import collapsed, numbered
+from bayesneg.data.numbering import check_numbers, collapsed, numbered
 from bayesneg.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -138,6 +138,8 @@ class Interactions:
             raise DataError(f"{name}: no interactions; there is nothing to learn from")
         if len(item_ids) > np.iinfo(np.int32).max:
             raise DataError(f"{name}: {len(item_ids)} items are more than item numbers can hold (2^31 - 1)")
+        for argument, numbers, n in (("users", users, len(user_ids)), ("items", items, len(item_ids))):
+            check_numbers(argument, np.asarray(numbers), n, name)
         keys = np.asarray(users, dtype=np.int64) * len(item_ids) + np.asarray(items, dtype=np.int64)
         kept, kept_times = collapsed(keys, times)
         counts = np.bincount(kept // len(item_ids), minlength=len(user_ids))
@@ -204,6 +206,9 @@ class Interactions:
         """The pairs as compiled draws look them up, two bytes per pair."""
         from bayesneg.kernels.numba.observed import observed_pairs
 
+        if self.prepared is not None:  # the digests of large files are not compared when they are mapped
+            for part in released(row_blocks(len(self)), self.indices):
+                check_numbers("items", self.indices[part], self.n_items, str(self.prepared))
         return observed_pairs(self.indptr, self.indices, self.n_items)
 
     @cached_property

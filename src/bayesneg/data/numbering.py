@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesneg.errors import DataError
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -28,6 +30,13 @@ def numbered_series(series: pl.Series) -> tuple[np.ndarray, pl.Series]:
     table = known.alias("id").to_frame().with_row_index("number")
     numbers = series.alias("id").to_frame().join(table, on="id", how="left", maintain_order="left")["number"]
     return numbers.to_numpy().astype(np.int64), known
+
+
+def check_numbers(argument: str, numbers: np.ndarray, n: int, name: str) -> None:
+    """An error for numbers that no user or item has; item n would be item 0 of the next user."""
+    if len(numbers) and (numbers.min() < 0 or numbers.max() >= n):
+        wrong = numbers[(numbers < 0) | (numbers >= n)][0]
+        raise DataError(f"{name}: {argument} must be numbers from 0 to {n - 1}, got {wrong}")
 
 
 def collapsed(keys: np.ndarray, times: Any) -> tuple[np.ndarray, np.ndarray | None]:

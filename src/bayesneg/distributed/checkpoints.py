@@ -2,11 +2,13 @@
 
 Each process writes its rows. Their numbers are part of the key, ``model.users.rows@0-5000``, so that any number of
 processes can read them: each takes what it owns from the parts that overlap. A checkpoint is written beside the others
-and renamed when all processes are done, so that a folder with its final name is complete.
+and renamed when all processes are done, so that a folder with its final name is complete. A manifest in it has the size
+and sha256 of each file; the checkpoint before stays, and is read where a file of the newest is damaged.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import warnings
@@ -22,14 +24,17 @@ from torch.distributed.checkpoint.state_dict_saver import save as save_state
 
 from bayesneg.distributed import CHECKPOINTS
 from bayesneg.distributed.group import ProcessGroup, raised_by_all
-from bayesneg.errors import BayesnegError, InputError
+from bayesneg.errors import BayesnegError, DamagedError, naming
+from bayesneg.integrity.digests import check_file, check_seal, facts_of, sealed
+from bayesneg.whole_files import sync, write_text
 
+MANIFEST = "manifest.json"
 RANGED = re.compile(r"(?P<name>.*)@(?P<first>\d+)-(?P<last>\d+)$")
 Ranges = Mapping[str, tuple[int, int]]
 
 
 def save(folder: Path, epoch: int, arrays: Mapping[str, np.ndarray], ranges: Ranges, group: ProcessGroup) -> None:
-    """Write a checkpoint, all processes together, and remove the older ones.
+    """Write a checkpoint, all processes together, and remove all older ones but the last.
 
     Args:
         folder: The folder of the run, on a disk that all processes share.
@@ -42,7 +47,7 @@ def save(folder: Path, epoch: int, arrays: Mapping[str, np.ndarray], ranges: Ran
     target = folder / f"{CHECKPOINTS}{epoch:06d}"
     part = folder / f".{target.name}.part"
     if group.rank == 0:
-        shutil.rmtree(part, ignore_errors=True)
+        part.unlink() if part.is_symlink() else shutil.rmtree(part, ignore_errors=True)  # not written through
     group.wait()
     state = {}
     for key, value in arrays.items():
@@ -64,15 +69,74 @@ def save(folder: Path, epoch: int, arrays: Mapping[str, np.ndarray], ranges: Ran
                 f"the checkpoint {target} could not be written ({_first(error)}); make room on the disk and start "
                 "again with --resume, which goes on from the checkpoint before"
             ) from error
-    raised_by_all(lambda: _put_in_place(part, target) if group.rank == 0 else None)
+    own = raised_by_all(lambda: _safe_on_disk(part, _files(part)[group.rank :: group.size]))
+    listed = {name: facts for each in group.objects(own) for name, facts in each.items()}
+    raised_by_all(lambda: _put_in_place(part, target, listed) if group.rank == 0 else None)
 
 
-def _put_in_place(part: Path, target: Path) -> None:
+def _safe_on_disk(folder: Path, names: list[str]) -> dict[str, dict[str, Any]]:
+    """Force this process's share of the files to the disk; their sizes and digests."""
+    for name in names:
+        with naming(folder / name):
+            sync(folder / name)
+    return facts_of(folder, names)
+
+
+def _put_in_place(part: Path, target: Path, listed: Mapping[str, Any]) -> None:
+    text = json.dumps(sealed({"files": dict(sorted(listed.items()))}), indent=1)
+    write_text(part / MANIFEST, text + "\n")
     shutil.rmtree(target, ignore_errors=True)  # of a run that was resumed from an older one
     part.rename(target)
-    for other in _found(target.parent):
-        if other != target:
+    sync(target.parent)
+    found = _found(target.parent)
+    before = [other for other in found if other < target][-1:]
+    for other in found:
+        if other not in (target, *before):
             shutil.rmtree(other, ignore_errors=True)
+
+
+def usable(folder: Path, group: ProcessGroup) -> Path | None:
+    """The newest checkpoint whose files are those that were written; each process reads its share of them.
+
+    Args:
+        folder: The folder of the run.
+        group: The processes.
+
+    Returns:
+        The checkpoint; None where there is none.
+
+    Raises:
+        DamagedError: There are checkpoints, and all are damaged.
+    """
+    wrong = ""
+    for checkpoint in reversed(_found(folder)):
+        wrong = next(filter(None, group.objects(_damage(checkpoint, group))), "")
+        if not wrong:
+            return checkpoint
+    if wrong:
+        raise DamagedError(wrong)
+    return None
+
+
+def _damage(checkpoint: Path, group: ProcessGroup) -> str:
+    """What is wrong with this process's share of the files; one of an earlier version has no manifest."""
+    path, way_out = checkpoint / MANIFEST, "copy the run again from where it is whole, or train it again"
+    if not path.exists():
+        return ""
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        check_seal(manifest, path, way_out=way_out)
+        for name in sorted(manifest["files"])[group.rank :: group.size]:
+            check_file(checkpoint / name, manifest["files"][name], way_out=way_out)
+    except DamagedError as error:
+        return str(error)
+    except (ValueError, LookupError, TypeError, RecursionError, OSError) as error:
+        return f"{path} is damaged ({type(error).__name__}: {error}); {way_out}"
+    return ""
+
+
+def _files(checkpoint: Path) -> list[str]:
+    return sorted(path.name for path in checkpoint.iterdir() if path.is_file())
 
 
 def newest(folder: Path) -> Path | None:
@@ -101,10 +165,10 @@ def load(checkpoint: Path, ranges: Ranges) -> dict[str, np.ndarray]:
                 for key in file.keys():  # noqa: SIM118 (it is no dictionary)
                     _take(key, file, ranges, whole, missing)
     except (SafetensorError, OSError, ValueError) as error:
-        raise InputError(f"{checkpoint}: the checkpoint is damaged ({type(error).__name__}: {error})") from error
+        raise DamagedError(f"{checkpoint}: the checkpoint is damaged ({type(error).__name__}: {error})") from error
     for name, n in missing.items():
         if n:
-            raise InputError(f"{checkpoint}: the checkpoint is damaged ({n} rows of {name} are missing)")
+            raise DamagedError(f"{checkpoint}: the checkpoint is damaged ({n} rows of {name} are missing)")
     return whole
 
 
@@ -116,7 +180,8 @@ def _take(key: str, file: Any, ranges: Ranges, whole: dict[str, np.ndarray], mis
         return
     name, first, last = match["name"], int(match["first"]), int(match["last"])
     rows_of_this = _rows(name, ranges)
-    assert rows_of_this is not None
+    if rows_of_this is None:
+        raise ValueError(f"{name} is no array that processes divide")
     begin, end = rows_of_this
     low, high = max(begin, first), min(end, last)
     missing.setdefault(name, end - begin)

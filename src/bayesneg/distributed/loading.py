@@ -14,7 +14,7 @@ from bayesneg.distributed.catalogue import ShardedScorer
 from bayesneg.distributed.group import ProcessGroup
 from bayesneg.distributed.sharding.exchange import Exchange
 from bayesneg.distributed.sharding.owners import Owners, check_sizes, window
-from bayesneg.errors import InputError
+from bayesneg.errors import DamagedError, InputError
 from bayesneg.models.serialization import COLD
 
 
@@ -36,6 +36,12 @@ def load_sharded(weights: Path, train: Interactions, device: torch.device) -> Sh
     with safe_open(weights, framework="pt") as stored:
         if not {"users", "items"} <= set(stored.keys()):
             raise InputError(f"{weights} holds no embeddings of users and items; several processes rank by these")
+        shapes = {name: tuple(stored.get_slice(name).get_shape()) for name in ("users", "items")}
+        if (len(shapes["users"]), len(shapes["items"])) != (2, 2) or shapes != {
+            "users": (train.n_users, shapes["items"][1]),
+            "items": (train.n_items, shapes["users"][1]),
+        }:
+            raise DamagedError(f"{weights} is damaged: its embeddings are not those of the data; train it again")
         first, last = users.range_of(group.rank)
         of_users = stored.get_slice("users")[first:last].to(device)
         of_items = stored.get_slice("items")[exchange.first : exchange.last].to(device)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from bayesneg.distributed.group import raised_by_all
 from bayesneg.errors import BayesnegError, naming
 from bayesneg.models.scorers import cold_in
 from bayesneg.models.serialization import COLD
+from bayesneg.whole_files import check_regular, create, sync, without_links
 
 KINDS = {"float32": "F32", "bool": "BOOL"}
 BYTES = 1 << 26  # written at once
@@ -42,7 +44,11 @@ def write_weights(path: Path, scorer: ShardedScorer, train: Interactions) -> Non
     def begin() -> None:
         if group.rank != 0:
             return
-        with naming(path), part.open("wb") as out:
+        check_regular(path)
+        part.unlink(missing_ok=True)  # of processes that were killed
+        with naming(path):
+            create(part)
+        with naming(path), open(part, "r+b", opener=without_links) as out:
             out.write(header)
             out.truncate(max(starts.values(), default=len(header)) + 8)
             for name, array in small.items():
@@ -52,16 +58,23 @@ def write_weights(path: Path, scorer: ShardedScorer, train: Interactions) -> Non
             out.truncate(end)
 
     def write() -> None:
-        with naming(path), part.open("r+b") as out:
+        with naming(path), open(part, "r+b", opener=without_links) as out:
             for name, first in (("users", scorer.first), ("items", scorer.exchange.first)):
                 rows = tables[name].cpu().numpy()
                 out.seek(starts[name] + first * rows.shape[1] * 4)
                 step = max(1, BYTES // (4 * max(1, rows.shape[1])))
                 for start in range(0, len(rows), step):
                     out.write(np.ascontiguousarray(rows[start : start + step]).tobytes())
+            out.flush()
+            os.fsync(out.fileno())
+
+    def put_in_place() -> None:
+        if group.rank == 0:
+            part.replace(path)
+            sync(path.parent)
 
     try:
-        for work in (begin, write, lambda: part.replace(path) if group.rank == 0 else None):
+        for work in (begin, write, put_in_place):
             raised_by_all(work)
     except BayesnegError:
         if group.rank == 0:

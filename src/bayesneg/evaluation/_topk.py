@@ -7,6 +7,7 @@ are sorted. The loops over lanes and blocks compile to vector instructions.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,21 @@ from bayesneg.kernels.numba.compiling import entry_point, kernel
 BLOCK = 64  # scores compared with the threshold at once
 BISECTIONS = 24  # float32 has a precision of 24 bits
 LOWEST = np.float32(-np.inf)
+
+
+def warn_of_nan(scores: np.ndarray) -> None:
+    """A warning where a model gives no number: such items rank last, which must not pass for a result.
+
+    Args:
+        scores: Any scores; one pass without a copy.
+    """
+    with np.errstate(invalid="ignore"):
+        has_nan = scores.size and np.isnan(scores.min())
+    if has_nan:
+        warnings.warn(
+            "some scores of the model are no numbers (NaN) and rank last; look for infinite or huge embeddings",
+            stacklevel=2,
+        )
 
 
 @kernel

@@ -16,7 +16,7 @@ from bayesneg.data import lookup
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.evaluation._auc import count_ordered_pairs
-from bayesneg.evaluation._topk import top_k
+from bayesneg.evaluation._topk import top_k, warn_of_nan
 from bayesneg.evaluation.metrics import auc, average_precision, hit, mrr, ndcg, popularity, precision, recall
 from bayesneg.evaluation.results import EvaluationReport
 from bayesneg.evaluation.vectors import CatalogueScorer, as_scorer
@@ -69,8 +69,9 @@ def evaluate(
     """Rank the full catalogue for every user with an item in ``part``, and average over these users.
 
     Training items are excluded from a user's ranking and, at test time, validation items too. Items are ranked by
-    score, then by item number; NaN ranks last. ``coverage`` is the share of the catalogue recommended to at least one
-    user; every other metric is one value per user, with its formula in :mod:`bayesneg.evaluation.metrics`.
+    score, then by item number; NaN ranks last, with a warning. ``coverage`` is the share of the catalogue recommended
+    to at least one user; every other metric is one value per user, with its formula in
+    :mod:`bayesneg.evaluation.metrics`.
 
     Args:
         scorer: A trained model, anything else with ``n_users``, ``n_items`` and ``score_all``, or a pair of arrays
@@ -164,7 +165,10 @@ def _score_blocks(scorer: CatalogueScorer, users: np.ndarray, chunk: int | None)
     if chunk is not None and chunk < 1:
         raise InputError(f"chunk must be at least 1, got {chunk}")
     for rows in _slices(len(users), chunk or users_at_a_time(scorer.n_items)):
-        yield rows, np.ascontiguousarray(scorer.score_all(users[rows]), dtype=np.float32)
+        scores = np.ascontiguousarray(scorer.score_all(users[rows]), dtype=np.float32)
+        warn_of_nan(scores)
+        yield rows, scores
+        del scores  # as the caller does
 
 
 def _slices(length: int, size: int) -> Iterator[slice]:

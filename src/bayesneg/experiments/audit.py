@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -231,7 +232,6 @@ def audit(
     ]
     settings = _AuditSettings(epochs, probes, users)
     keys = _keys(runs, built, settings)
-    writer = None if path is None else ledger.Writer(path)
 
     def one(run: _AuditRun, show: ShowEpoch) -> RunRecord:
         key = keys[run]
@@ -241,7 +241,9 @@ def audit(
         record = run.train(built, settings, show)
         return record if writer is None else writer.add(ledger.Entry(key, run.facts(), record)).record
 
-    with run_bars(progress, [run.label for run in runs], [epochs] * len(runs)) as show:
+    with ExitStack() as stack:
+        writer = None if path is None else stack.enter_context(ledger.Writer(path))
+        show = stack.enter_context(run_bars(progress, [run.label for run in runs], [epochs] * len(runs)))
         return Audit(run_all([partial(one, run) for run in runs], jobs=at_once, show=show))
 
 

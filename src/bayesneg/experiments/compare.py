@@ -200,7 +200,7 @@ def _check_folders(folders: Sequence[Path], resume: bool) -> None:
                 raise InputError(
                     f"{folder} already holds a run; choose another --out, or add --resume to keep what is there"
                 )
-        elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        elif folder.exists() and not files.is_empty(folder):
             raise InputError(f"{folder} exists and is not an empty folder; choose another --out")
 
 

@@ -9,6 +9,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from bayesneg.data.interactions import Interactions
+from bayesneg.integrity.arrays import Specs
 from bayesneg.interfaces.sampling import Scorer
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.pools import Computed, PriorForm
@@ -71,6 +72,17 @@ class FollowsTraining:
 
         Returns:
             Name → array; empty for a stateless part.
+        """
+        return {}
+
+    def state_specs(self, train: Interactions) -> Specs:
+        """What the arrays of :meth:`state_dict` must look like, checked before they are restored from a file.
+
+        Args:
+            train: The training interactions.
+
+        Returns:
+            Name → what it must look like; arrays that are not declared are restored as they are.
         """
         return {}
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from bayesneg.data.interactions import Interactions
+from bayesneg.integrity.arrays import Specs
 from bayesneg.interfaces.negatives import Negatives
 
 NO_NEGATIVE = -1  # instead of an item: the pair has no negative and is skipped
@@ -222,6 +223,18 @@ class NegativeSampler(ABC):
         Returns:
             What their rows are, ``"users"``, ``"items"`` or ``"factors"``, by the first word of their names; all other
             arrays are the same in every process.
+        """
+        return {}
+
+    def state_specs(self, train: Interactions) -> Specs:
+        """What the arrays of :meth:`state_dict` must look like, checked before they are restored from a file.
+
+        Args:
+            train: The training interactions.
+
+        Returns:
+            Name → what it must look like, with the lengths ``"users"``, ``"items"``, ``"factors"`` and ``"dim"`` of the
+            model; arrays that are not declared, by default all, are restored as they are.
         """
         return {}
 

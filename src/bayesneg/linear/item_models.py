@@ -16,7 +16,13 @@ import numpy as np
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
+from bayesneg.integrity.arrays import ArraySpec, Specs, check_arrays
 from bayesneg.linear.matrices import by_item, power_or_zero
+
+VECTORS: dict[str, ArraySpec] = {
+    "input_vectors": ArraySpec(("items", "dim")),
+    "item_vectors": ArraySpec(("items", "dim")),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +30,7 @@ class ItemModel(ABC):
     """Scores from the items in a user's history."""
 
     kind: ClassVar[str]
+    specs: ClassVar[Specs]  # of the arrays in a file
     rows_are_pairs: ClassVar[bool] = True  # to the bit
 
     @property
@@ -58,6 +65,7 @@ class DenseItems(ItemModel):
 
     weights: np.ndarray  # (n_items, n_items) float32
     kind: ClassVar[str] = "dense"
+    specs: ClassVar[Specs] = {"weights": ArraySpec(("items", "items"))}
 
     @property
     def n_items(self) -> int:
@@ -85,6 +93,11 @@ class NeighbourItems(ItemModel):
     neighbours: np.ndarray  # (n,) int32, those of item l at starts[l] … starts[l + 1], ascending
     weights: np.ndarray  # (n,) float32
     kind: ClassVar[str] = "neighbours"
+    specs: ClassVar[Specs] = {
+        "starts": ArraySpec(("items + 1",), "integer", starts_of="neighbours"),
+        "neighbours": ArraySpec(("entries",), "integer", least=0, below="items"),
+        "weights": ArraySpec(("entries",)),
+    }
 
     @property
     def n_items(self) -> int:
@@ -121,6 +134,7 @@ class LowRankItems(ItemModel):
     input_vectors: np.ndarray  # (n_items, d) float32, C
     item_vectors: np.ndarray  # (n_items, d) float32, D
     kind: ClassVar[str] = "low-rank"
+    specs: ClassVar[Specs] = VECTORS
     rows_are_pairs: ClassVar[bool] = False  # a row is a product of matrices, whose sums have another order
 
     @property
@@ -155,6 +169,10 @@ class GraphFilterItems(ItemModel):
     input_vectors: np.ndarray  # (n_items, d) float32, C
     item_vectors: np.ndarray  # (n_items, d) float32, D
     kind: ClassVar[str] = "graph-filter"
+    specs: ClassVar[Specs] = VECTORS | {
+        "indptr": ArraySpec(("users + 1",), "integer", starts_of="indices"),
+        "indices": ArraySpec(("pairs",), "integer", least=0, below="items"),
+    }
     rows_are_pairs: ClassVar[bool] = False  # the part of low rank differs in the last bit
 
     @property
@@ -205,6 +223,10 @@ class FactorItems(ItemModel):
     user_vectors: np.ndarray  # (n_users, d) float32
     item_vectors: np.ndarray  # (n_items, d) float32
     kind: ClassVar[str] = "factors"
+    specs: ClassVar[Specs] = {
+        "user_vectors": ArraySpec(("users", "dim")),
+        "item_vectors": ArraySpec(("items", "dim")),
+    }
     rows_are_pairs: ClassVar[bool] = False  # a row is a product of matrices
 
     @property
@@ -228,8 +250,10 @@ KINDS: dict[str, type[DenseItems | NeighbourItems | LowRankItems | GraphFilterIt
 }
 
 
-def item_model_of(kind: str, arrays: Mapping[str, np.ndarray]) -> ItemModel:
-    """The model that :meth:`ItemModel.arrays` were taken from."""
+def item_model_of(kind: str, arrays: Mapping[str, np.ndarray], history: Interactions) -> ItemModel:
+    """The model that :meth:`ItemModel.arrays` were taken from, for users and items as in ``history``."""
+    sizes = {"users": history.n_users, "items": history.n_items}
+    check_arrays(arrays, KINDS[kind].specs, sizes, only=True)
     return KINDS[kind](**arrays)
 
 

@@ -7,12 +7,21 @@ from collections.abc import Mapping
 import numpy as np
 
 from bayesneg.data.interactions import Interactions
+from bayesneg.errors import DamagedError
+from bayesneg.integrity.arrays import ArraySpec, Specs, check_arrays
 from bayesneg.interfaces import Learner, Scorer
 from bayesneg.linear.item_models import KINDS, item_model_of
 from bayesneg.models.scorers import Cold, EmbeddingScorer, LinearScorer
 
 COLD_ITEMS = "cold_items"
 COLD = ("cold_users", COLD_ITEMS, "scores_of_cold_users")  # (n_users,) and (n_items,) bool, (n_items,)
+VECTORS: Specs = {
+    "users": ArraySpec(("users", "dim")),
+    "items": ArraySpec(("items", "dim")),
+    "cold_users": ArraySpec(("users",), "bool", optional=True),
+    COLD_ITEMS: ArraySpec(("items",), "bool", optional=True),
+    "scores_of_cold_users": ArraySpec(("items",), optional=True),
+}
 PARAMETER = "parameter."  # prefix of the parameters of a model without embeddings
 ITEM_MODEL = "item_model."  # prefix, with its kind, of the arrays of a linear item model
 
@@ -31,14 +40,17 @@ def weights_of(scorer: Scorer) -> dict[str, np.ndarray]:
 
 
 def scorer_from(arrays: Mapping[str, np.ndarray], train: Interactions) -> Scorer | None:
-    """The scorer that :func:`weights_of` stored; None where arrays are not enough to restore it."""
-    if {"users", "items"} <= arrays.keys():
+    """The scorer that :func:`weights_of` stored, checked; None where arrays are not enough to restore it."""
+    if {"users", "items"} & arrays.keys():
+        check_arrays(arrays, VECTORS, {"users": train.n_users, "items": train.n_items}, only=True)
         return EmbeddingScorer(arrays["users"], arrays["items"], cold=_cold(arrays, train))
     for kind in KINDS:
         prefix = f"{ITEM_MODEL}{kind}."
         own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
         if own:
-            return LinearScorer(item_model_of(kind, own), train)
+            return LinearScorer(item_model_of(kind, own, train), train)
+    if unknown := sorted(key for key in arrays if not key.startswith(PARAMETER)):
+        raise DamagedError(f"{unknown[0]!r} is no array of a model")
     return None
 
 

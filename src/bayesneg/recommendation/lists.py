@@ -13,7 +13,7 @@ import numpy as np
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
-from bayesneg.evaluation._topk import top_k
+from bayesneg.evaluation._topk import top_k, warn_of_nan
 from bayesneg.evaluation.ranking import users_at_a_time
 from bayesneg.evaluation.vectors import CatalogueScorer
 from bayesneg.linear.item_models import LowRankItems
@@ -145,6 +145,7 @@ def _by_rows(
     scores = np.empty((len(users), scorer.n_items if allowed is None else len(allowed)), dtype=np.float32)
     for place in range(len(users)):
         scores[place] = scorer.score_all(users[place : place + 1])[0][columns]
+    warn_of_nan(scores)
     items = top_k(scores, np.arange(len(users)), *masked, k)
     return ItemLists(items, _taken(scores, items))
 
@@ -154,6 +155,7 @@ def _by_vectors(users: np.ndarray, catalogue: np.ndarray, masked: Masked, k: int
 
     rows = np.arange(len(users))
     rough = users @ catalogue.T  # (B, n)
+    warn_of_nan(rough)
     wide = min(k + SPARE, rough.shape[1])
     likely = top_k(rough, rows, *masked, wide)  # (B, k + SPARE)
     exact = np.full(likely.shape, -np.inf, dtype=np.float32)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from bayesneg.errors import InputError, naming
+from bayesneg.whole_files import check_regular, sync, without_links
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,17 +44,20 @@ def write_frames(frames: Iterable[pl.DataFrame], path: str | Path) -> int:
     """
     target = Path(path)
     check_ending(target, "path")
+    check_regular(target)
     with naming(target), tempfile.TemporaryDirectory(dir=target.resolve().parent, prefix=f".{target.name}.") as folder:
         unfinished = Path(folder) / target.name
         how = APPENDED.get(target.suffix.lower())
         n_rows = _write_parts(frames, unfinished) if how is None else _append_all(frames, unfinished, how)
+        sync(unfinished)
         unfinished.replace(target)
+        sync(target.parent)
     return n_rows
 
 
 def _append_all(frames: Iterable[pl.DataFrame], path: Path, append: Append) -> int:
     n_rows = 0
-    with path.open("wb") as file:
+    with open(path, "wb", opener=without_links) as file:
         for place, frame in enumerate(frames):
             append(frame, file, place == 0)
             n_rows += len(frame)

@@ -11,8 +11,6 @@ import base64
 import hashlib
 import html
 import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bayesneg.errors import InputError
+from bayesneg.whole_files import write_text
 
 if TYPE_CHECKING:
     import jinja2
@@ -201,13 +200,5 @@ def write_page(text: str, path: str | Path) -> Path:
     if target.is_dir():
         raise InputError(f"{target} is a folder; name a file in it, such as {target / 'report.html'}")
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, unfinished = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        Path(unfinished).chmod(0o644)
-        Path(unfinished).replace(target)
-    except BaseException:
-        Path(unfinished).unlink(missing_ok=True)
-        raise
+    write_text(target, text)
     return target

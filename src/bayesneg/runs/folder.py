@@ -8,18 +8,20 @@ per_user.parquet      the same, one row per user
 weights.safetensors   embeddings of the reported epoch, an item model's weights, or a custom model's parameters
 users.parquet, items.parquet, split.parquet
                       raw identifiers by dense number, and every pair with its part
-checkpoint.safetensors
-                      the state of training, to resume it
+checkpoint.safetensors, checkpoint.previous.safetensors
+                      the state of training, to resume it, with its digest; and the one before, in case it is damaged
 trained.safetensors   of a run that was saved later, the embeddings that training moved, where those of the weights are
                       normalised or smoothed
 tracking.json         the tracked runs that a resumed run continues
+manifest.json         size and sha256 of the others, but for checkpoints (in themselves), run.toml and tracking.json;
+                      written last
 """
 
 from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,15 +31,40 @@ import numpy as np
 from bayesneg import __version__
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
-from bayesneg.errors import BayesnegError, InputError, naming
-from bayesneg.runs.record import SCHEMA, RunRecord, check_schema, jsonable
+from bayesneg.errors import BayesnegError, DamagedError, InputError, first_line, no_panic
+from bayesneg.integrity.locks import FileLock
+from bayesneg.runs.record import SCHEMA, RunRecord, check_schema
+from bayesneg.runs.stored.checkpoint import damage_named as damage_named
+from bayesneg.runs.stored.checkpoint import read_checkpoint as read_checkpoint
+from bayesneg.runs.stored.checkpoint import read_trained as read_trained
+from bayesneg.runs.stored.checkpoint import write_checkpoint as write_checkpoint
+from bayesneg.runs.stored.manifest import check_finished as check_finished
+from bayesneg.runs.stored.manifest import checked as checked
+from bayesneg.runs.stored.manifest import seal as seal
+from bayesneg.runs.stored.names import CHECKPOINT as CHECKPOINT
+from bayesneg.runs.stored.names import EPOCHS as EPOCHS
+from bayesneg.runs.stored.names import HEAD as HEAD
+from bayesneg.runs.stored.names import LISTED as LISTED
+from bayesneg.runs.stored.names import MANIFEST as MANIFEST
+from bayesneg.runs.stored.names import METRICS as METRICS
+from bayesneg.runs.stored.names import PARQUETS as PARQUETS
+from bayesneg.runs.stored.names import PER_USER as PER_USER
+from bayesneg.runs.stored.names import PREVIOUS as PREVIOUS
+from bayesneg.runs.stored.names import RUN_FILE as RUN_FILE
+from bayesneg.runs.stored.names import TRACKED as TRACKED
+from bayesneg.runs.stored.names import TRAINED as TRAINED
+from bayesneg.runs.stored.names import WAY_OUT as WAY_OUT
+from bayesneg.runs.stored.names import WEIGHTS as WEIGHTS
+from bayesneg.runs.stored.names import WRITTEN as WRITTEN
+from bayesneg.runs.stored.writing import append_line as append_line
+from bayesneg.runs.stored.writing import read_arrays as read_arrays
+from bayesneg.runs.stored.writing import write_arrays as write_arrays
+from bayesneg.runs.stored.writing import write_json as write_json
+from bayesneg.runs.stored.writing import write_lines as write_lines
 from bayesneg.runs.toml_text import toml_text
+from bayesneg.whole_files import is_unfinished, remove_unfinished
+from bayesneg.whole_files import write_whole as write_whole
 
-HEAD, EPOCHS, METRICS, PER_USER = "run.json", "epochs.jsonl", "metrics.json", "per_user.parquet"
-RUN_FILE, TRACKED = "run.toml", "tracking.json"
-WEIGHTS, CHECKPOINT = "weights.safetensors", "checkpoint.safetensors"
-TRAINED = "trained.safetensors"
-PARQUETS = ("users.parquet", "items.parquet", "split.parquet")
 RESULT_FIELDS = ("epochs", "final", "intervals", "reported_epoch")  # of a record, in separate files
 
 
@@ -72,35 +99,57 @@ def new_folder(path: Path) -> Path:
     return path
 
 
-def begin(path: Path, record: RunRecord, split: Split) -> None:
+def locked(path: Path) -> FileLock:
+    """Hold the folder of a run: at most one process writes to it."""
+    return FileLock(path, way_out="wait until it ends, or choose another folder for the run")
+
+
+def begin(path: Path, record: RunRecord, split: Split) -> FileLock:
     """A new folder with what is known before the first epoch; nothing is left where the disk is full.
 
     Args:
         path: The folder.
         record: What is known of the run.
         split: The data.
+
+    Returns:
+        The lock of the folder, which this process holds.
     """
-    new_folder(path)
+    lock = locked(new_folder(path))
     try:
-        write_head(path, record)
-        write_split(path, split)
-    except OSError:
-        remove(path)
+        check_free(path)  # another process may have been faster
+        remove_unfinished(path)
+        try:
+            write_head(path, record)
+            write_split(path, split)
+            seal(path, (HEAD,))
+        except OSError:
+            remove(path)
+            raise
+    except BaseException:
+        lock.release()
         raise
+    return lock
 
 
 def check_free(path: Path) -> None:
     """An error where the folder of a new run already holds something."""
     if holds_run(path):
         raise InputError(f"{path} already holds a run; choose another folder, or resume it (--resume)")
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+    if path.exists() and not is_empty(path):
         raise InputError(f"{path} exists and is not an empty folder; choose another place for the run")
+
+
+def is_empty(path: Path) -> bool:
+    """Whether it is a folder with nothing in it but the unfinished files of a process that was killed."""
+    return path.is_dir() and all(map(is_unfinished, path.iterdir()))
 
 
 def remove(folder: Path) -> None:
     """Remove the files of a run, and the folder if nothing else is in it."""
-    for name in (HEAD, RUN_FILE, TRACKED, EPOCHS, METRICS, PER_USER, WEIGHTS, CHECKPOINT, TRAINED, *PARQUETS):
+    for name in reversed(WRITTEN):  # the head last: until then the folder holds a run
         (folder / name).unlink(missing_ok=True)
+    remove_unfinished(folder)
     if not any(folder.iterdir()):
         folder.rmdir()
 
@@ -108,8 +157,15 @@ def remove(folder: Path) -> None:
 def write_head(folder: Path, record: RunRecord) -> None:
     """What is known before the first epoch."""
     head = {key: value for key, value in record.to_dict().items() if key not in RESULT_FIELDS}
-    write_json(folder / HEAD, {"schema": SCHEMA, "record": head})
+    write_json(folder / HEAD, {"schema": SCHEMA, "manifest": MANIFEST, "record": head})
     write_run_file(folder, record.run_file)
+
+
+def replace_head(folder: Path, record: RunRecord) -> None:
+    """What is known before the first epoch, of a run that has ended; it counts as unfinished meanwhile."""
+    seal(folder, ())
+    write_head(folder, record)
+    seal(folder)
 
 
 def write_run_file(folder: Path, values: Mapping[str, Any]) -> None:
@@ -131,82 +187,33 @@ def read_run_file(folder: Path) -> dict[str, Any]:
 def read_head(folder: Path) -> dict[str, Any]:
     head = json.loads((folder / HEAD).read_text(encoding="utf-8"))
     check_schema(head.get("schema"), folder / HEAD)
+    checked(folder, HEAD)
     return dict(head["record"])
 
 
 def read_epochs(folder: Path) -> list[dict[str, Any]]:
     """The epochs' lines; half a line of a killed process does not count."""
-    text = (folder / EPOCHS).read_text(encoding="utf-8") if (folder / EPOCHS).exists() else ""
+    path = checked(folder, EPOCHS)
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
     return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
 @contextmanager
 def reading(folder: Path) -> Iterator[None]:
-    """A missing or damaged file is one error, whichever reader finds it."""
+    """A missing or damaged file is one error, whichever reader finds it.
+
+    A file that cannot be read for another reason, such as missing rights, is no damage.
+    """
     try:
-        yield
+        with no_panic():
+            yield
     except BayesnegError:
         raise
     except Exception as error:
-        raise InputError(f"{folder}: the run is damaged, train it again ({type(error).__name__}: {error})") from error
-
-
-def write_json(path: Path, value: Any) -> None:
-    text = json.dumps(jsonable(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
-
-
-def append_line(path: Path, value: Any) -> None:
-    with naming(path), path.open("a", encoding="utf-8") as lines:
-        lines.write(json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False) + "\n")
-
-
-def write_lines(path: Path, values: Sequence[Any]) -> None:
-    text = "".join(json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False) + "\n" for value in values)
-    write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
-
-
-def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    from safetensors.numpy import save
-
-    whole = {key: np.asarray(value, order="C") for key, value in arrays.items()}
-    write_whole(path, lambda part: part.write_bytes(save(whole)))
-
-
-def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    from safetensors.numpy import load_file
-
-    return dict(load_file(path))
-
-
-def read_trained(folder: Path, n_users: int, *, best: bool) -> tuple[np.ndarray, np.ndarray] | None:
-    """The embeddings of users and items that training moved, at the reported epoch; None where none were kept."""
-    from safetensors import safe_open
-
-    source = folder / (TRAINED if (folder / TRAINED).exists() else CHECKPOINT)
-    if not source.exists():
-        return None
-    with safe_open(source, framework="numpy") as stored:
-        keys = set(stored.keys())
-        for part in ("best.", "model.", "") if best else ("model.", ""):
-            if {f"{part}users", f"{part}items"} <= keys:
-                return stored.get_tensor(f"{part}users"), stored.get_tensor(f"{part}items")
-            if f"{part}first" in keys:  # of LightGCN
-                first = stored.get_tensor(f"{part}first")
-                return first[:n_users], first[n_users:]
-    return None
-
-
-def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write beside the target and move into place, so that a reader never sees half a file."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with naming(path):
-            write(part)
-            part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)  # what fills a disk is not left on it
-        raise
+        if isinstance(error, OSError) and error.errno is not None and not isinstance(error, FileNotFoundError):
+            raise OSError(error.errno, error.strerror, error.filename or str(folder)) from error
+        said = f"{type(error).__name__}: {first_line(error)}"
+        raise InputError(f"{folder}: the run is damaged, train it again ({said})") from error
 
 
 def write_split(folder: Path, split: Split) -> None:
@@ -230,13 +237,13 @@ def write_split(folder: Path, split: Split) -> None:
         write_whole(folder / f"{name}.parquet", frame.write_parquet)
 
 
-def read_split(folder: Path, *, name: str, how: str) -> Split:
+def read_split(folder: Path, *, name: str, how: str, fingerprint: str | None = None) -> Split:
+    """The split, which must have the recorded fingerprint where one is given."""
     import polars as pl
 
-    users = pl.read_parquet(folder / "users.parquet")
-    user_ids, item_ids = users["id"].to_numpy(), pl.read_parquet(folder / "items.parquet")["id"].to_numpy()
+    users, items, pairs = (pl.read_parquet(checked(folder, name)) for name in PARQUETS)
+    user_ids, item_ids = users["id"].to_numpy(), items["id"].to_numpy()
     columns = {column: users[column].to_numpy() for column in users.columns if column != "id"}
-    pairs = pl.read_parquet(folder / "split.parquet")
 
     def part(which: str) -> Interactions | None:
         rows = pairs.filter(pl.col("part") == which)
@@ -256,7 +263,18 @@ def read_split(folder: Path, *, name: str, how: str) -> Split:
         raise InputError(f"{folder}: split.parquet has no training pairs; the run is damaged")
     if test is None:  # a final model, trained on everything
         test = train.select(np.zeros(len(train), dtype=bool))
-    return Split(train=train, test=test, validation=part("validation"), how=how)
+    split = Split(train=train, test=test, validation=part("validation"), how=how)
+    if fingerprint not in (None, split.fingerprint):
+        raise DamagedError(
+            f"{folder}: the run is damaged, its split does not have the recorded fingerprint {fingerprint}; {WAY_OUT}"
+        )
+    return split
+
+
+def split_of(folder: Path, record: RunRecord) -> Split:
+    """The split of a run, with the fingerprint that its record says."""
+    how, fingerprint = str(record.data.get("split", "given")), record.data.get("fingerprint")
+    return read_split(folder, name=record.dataset, how=how, fingerprint=fingerprint)
 
 
 def read_record(folder: str | Path) -> RunRecord:
@@ -266,10 +284,9 @@ def read_record(folder: str | Path) -> RunRecord:
     folder = Path(folder)
     if not holds_run(folder):
         raise no_run(folder)
-    if not (folder / METRICS).exists():
-        raise InputError(f"{folder}: the run was not finished; finish it with the same command and --resume")
-    metrics = json.loads((folder / METRICS).read_text(encoding="utf-8"))
-    per_user, epochs = pl.read_parquet(folder / PER_USER), read_epochs(folder)
+    check_finished(folder)
+    metrics = json.loads(checked(folder, METRICS).read_text(encoding="utf-8"))
+    per_user, epochs = pl.read_parquet(checked(folder, PER_USER)), read_epochs(folder)
     if len(epochs) < metrics["reported_epoch"]:
         raise InputError(f"{folder}: the run is damaged, epochs are missing in {EPOCHS}; train it again")
     return RunRecord.from_dict(

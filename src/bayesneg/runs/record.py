@@ -19,6 +19,7 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.evaluation.results import metrics_html
+from bayesneg.integrity.sources import code_digest
 
 SCHEMA: Final = 2  # of what is stored of a run; another one is not read
 
@@ -36,7 +37,8 @@ class RunRecord:
         loss: The loss's settings as text, such as ``Softmax (temperature=0.2)``; empty for a baseline.
         spec: Settings of the model, the sampler and the loss in plain values, and ``evaluate_every``.
         versions: Versions of Python and of the libraries that compute, and the GPU.
-        data: Counts and the fingerprint of the split: ``n_users``, ``n_items``, ``n_train``, ``fingerprint``, …
+        data: Counts and the fingerprint of the split: ``n_users``, ``n_items``, ``n_train``, ``fingerprint``, …;
+            digests of the ``user_columns``, which it does not cover.
         epochs: One line per epoch, each with the key ``epoch``, sampling quality, seconds, and metrics if evaluated.
         final: Test metrics of the reported epoch.
         intervals: Their 95% intervals over users, (low, high).
@@ -143,6 +145,7 @@ class RunRecord:
         Returns:
             The record.
         """
+        check_kinds(stored)
         intervals = {key: ends and tuple(_or_nan(end) for end in ends) for key, ends in stored["intervals"].items()}
         per_user = stored.get("per_user")
         return cls(
@@ -153,6 +156,31 @@ class RunRecord:
                 "per_user": per_user and {key: np.asarray(values) for key, values in per_user.items()},
             }
         )
+
+
+KINDS: Final[dict[str, Any]] = {  # field → the types of JSON that it may have; of what a list or an object holds, too
+    **dict.fromkeys(("label", "dataset", "sampler", "model", "loss", "select"), str),
+    **dict.fromkeys(("seed", "reported_epoch"), int),
+    **dict.fromkeys(("spec", "versions", "data", "before_final", "run_file"), dict),
+    "uses_test_labels": bool,
+    "epochs": (list, dict),
+    "final": (dict, int | float | None),
+    "intervals": (dict, list | tuple | None),
+}
+
+
+def check_kinds(stored: Mapping[str, Any]) -> None:
+    """An error unless the values of a stored record have the types of its fields.
+
+    Args:
+        stored: What was read from a file, which may be damaged.
+    """
+    for key, kind in KINDS.items():
+        whole, inner = kind if isinstance(kind, tuple) else (kind, object)
+        value = stored.get(key, whole())
+        inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        if not isinstance(value, whole) or not all(isinstance(each, inner) for each in inside):
+            raise TypeError(f"{key} is {value!r:.40}")
 
 
 def check_schema(found: object, where: object) -> None:
@@ -175,17 +203,21 @@ def is_number(value: object) -> bool:
 
 PLAIN = bool | int | float | str
 HEAVY = np.ndarray | Interactions  # recorded as a digest
+SOURCE: Final = "source sha256"  # no name of a setting
 
 
 def describe(value: Any) -> Any:
-    """Settings as JSON: an object by its class and its fields or plain attributes, a function by its name."""
+    """Settings as JSON: an object by its class and its fields or plain attributes, a function by its name.
+
+    Custom classes and functions have a digest of their source: settings do not show their code.
+    """
     if isinstance(value, Interactions):
         return f"interactions {value.fingerprint}"
     if is_dataclass(value) and not isinstance(value, type):
         settings = {item.name: getattr(value, item.name) for item in fields(value)}
         shown = {item.name for item in fields(value) if item.repr}
         return {
-            "class": type(value).__name__,
+            **_class_of(value),
             **{key: describe(item) for key, item in settings.items() if key in shown or isinstance(item, HEAVY)},
         }
     if isinstance(value, np.generic):
@@ -198,9 +230,15 @@ def describe(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [describe(item) for item in value]
     if isinstance(value, FunctionType | BuiltinFunctionType | type):
-        return f"{value.__module__}.{value.__qualname__}"
+        code = None if isinstance(value, BuiltinFunctionType) else code_digest(value)
+        return f"{value.__module__}.{value.__qualname__}" + (f" ({SOURCE} {code})" if code else "")
     settings = {key: item for key, item in getattr(value, "__dict__", {}).items() if isinstance(item, PLAIN)}
-    return {"class": type(value).__name__, **settings}
+    return {**_class_of(value), **settings}
+
+
+def _class_of(value: Any) -> dict[str, str]:
+    code = code_digest(type(value))
+    return {"class": type(value).__name__, **({SOURCE: code} if code else {})}
 
 
 def settings_text(value: Any) -> str:
@@ -242,7 +280,7 @@ def data_facts(split: Split, wanted: int) -> dict[str, Any]:
     """What a reader of the record must know of the data, odd users and items counted."""
     from bayesneg.evaluation.ranking import evaluated_users  # compiled code, which reading a record does not need
 
-    train = split.train
+    train, names = split.train, sorted(split.train.user_columns)
     unobserved = train.n_items - train.counts[train.counts > 0]
     return {
         "name": train.name,
@@ -261,7 +299,16 @@ def data_facts(split: Split, wanted: int) -> dict[str, Any]:
         "truth_known": split.truth is not None,
         "split": split.how,
         "fingerprint": split.fingerprint,
+        **({"user_columns": {name: _digest_of_column(train.user_columns[name]) for name in names}} if names else {}),
     }
+
+
+def _digest_of_column(values: np.ndarray) -> str:
+    """A short sha256 of a user column, as its text: a run's folder keeps it so."""
+    digest = hashlib.sha256()
+    for value in values.tolist():
+        digest.update(b"\0" if value is None else f"{value}\x1f".encode(errors="surrogatepass"))
+    return digest.hexdigest()[:16]
 
 
 def jsonable(value: Any) -> Any:

@@ -11,11 +11,13 @@ import numpy as np
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
 from bayesneg.evaluation.results import EvaluationReport
+from bayesneg.integrity.locks import FileLock
 from bayesneg.interfaces import Loss, Model, NegativeSampler
 from bayesneg.models.torch.settings import TorchSettings, require_torch
 from bayesneg.runs import folder as files
 from bayesneg.runs.record import RunRecord, data_facts, describe, settings_text, versions
 from bayesneg.runs.run import Run
+from bayesneg.whole_files import remove_unfinished
 
 EPOCHS_DONE = "epochs_done"  # the key of a checkpoint that holds their number
 
@@ -51,20 +53,38 @@ class Recorder:
         if folder is None and resume:
             raise InputError("resume needs out, the folder of the run to resume")
         self._folder, self._training = folder, training
+        self._lock: FileLock | None = None
         self._resumed = folder is not None and resume and files.holds_run(folder)
         if folder is None:
             return
         if not self._resumed:
-            files.begin(folder, record, split)
+            self._lock = files.begin(folder, record, split)
             return
+        self._lock = files.locked(folder)
+        try:
+            self._resume(folder, record, split, epochs)
+        except BaseException:
+            self.close()
+            raise
+
+    def _resume(self, folder: Path, record: RunRecord, split: Split, epochs: int) -> None:
         check_resumable(folder, record, epochs)
         with files.reading(folder):
-            files.write_run_file(folder, record.run_file)  # a resumed run may have more epochs
-            files.write_split(folder, split)  # a killed process may not have come so far
-            if (folder / files.CHECKPOINT).exists():
-                training.load_state_dict(files.read_arrays(folder / files.CHECKPOINT))
-        (folder / files.METRICS).unlink(missing_ok=True)  # the run is unfinished until it ends again
-        files.write_lines(folder / files.EPOCHS, training.lines)
+            checkpoint = files.read_checkpoint(folder, mend=True)
+            if checkpoint is not None:
+                with files.damage_named(folder / files.CHECKPOINT):
+                    self._training.load_state_dict(checkpoint)
+        remove_unfinished(folder)
+        files.write_run_file(folder, record.run_file)  # a resumed run may have more epochs
+        files.write_split(folder, split)  # a killed process may not have come so far
+        files.seal(folder, (files.HEAD,))  # the run is unfinished until it ends again
+        files.write_lines(folder / files.EPOCHS, self._training.lines)
+        (folder / files.METRICS).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Let other processes write to the folder."""
+        if self._lock is not None:
+            self._lock.release()
 
     def add(self, line: Mapping[str, Any]) -> None:
         """An epoch's line."""
@@ -73,7 +93,7 @@ class Recorder:
 
     def checkpoint(self) -> None:
         if self._folder is not None:
-            files.write_arrays(self._folder / files.CHECKPOINT, self._training.state_dict())
+            files.write_checkpoint(self._folder, self._training.state_dict())
 
     def discard(self) -> None:
         """Remove a new run that failed, so that its folder is free for the next attempt."""
@@ -128,8 +148,9 @@ def check_resumable(folder: Path, record: RunRecord, epochs: int) -> None:
     """An error unless the run in ``folder`` began as ``record`` says and has at most ``epochs`` epochs."""
     with files.reading(folder):
         _check_same(files.read_head(folder), record.to_dict(), folder)
-        if (folder / files.CHECKPOINT).exists():
-            done = int(files.read_arrays(folder / files.CHECKPOINT)[EPOCHS_DONE])
+        checkpoint = files.read_checkpoint(folder)
+        if checkpoint is not None:
+            done = int(checkpoint[EPOCHS_DONE])
             if done > epochs:
                 raise InputError(f"{folder} already holds {done} epochs; resume it with at least as many")
 
@@ -156,6 +177,14 @@ def _check_same(begun: Mapping[str, Any], now: Mapping[str, Any], folder: Path) 
             )
     if begun["data"]["fingerprint"] != now["data"]["fingerprint"]:
         raise InputError(f"{folder} holds a run on other data; resume it with the data and split it began with")
+    before, after = (each["data"].get("user_columns") or {} for each in (begun, now))
+    for name in sorted({*before, *after}):
+        if before.get(name) != after.get(name):
+            what = "was not there" if name not in before else "is not there now" if name not in after else "has changed"
+            raise InputError(
+                f"{folder} holds a run on other data: the user column {name!r} {what}; resume it with the user columns "
+                "it began with"
+            )
 
 
 def _gpu(model: Model) -> str:

@@ -276,18 +276,17 @@ class Run:
         if files.holds_run(target):
             if not overwrite:
                 raise InputError(f"{target} already holds a run; choose another, or overwrite=True to replace it")
-            files.remove(target)
-        files.new_folder(target)
-        files.write_head(target, self.record)
-        files.write_split(target, self.split)
-        files.write_lines(target / files.EPOCHS, self.record.epochs)
-        if self.trained is not None:
-            files.write_arrays(target / files.TRAINED, self.trained._asdict())
-        self.save_result(target, report)
+            with files.locked(target):
+                files.remove(target)
+        with files.begin(target, self.record, self.split):
+            files.write_lines(target / files.EPOCHS, self.record.epochs)
+            if self.trained is not None:
+                files.write_arrays(target / files.TRAINED, self.trained._asdict())
+            self.save_result(target, report)
         return target
 
     def save_result(self, target: Path, report: EvaluationReport) -> None:
-        """Write the weights and metrics of the reported epoch; the metrics come last and mark the run as finished.
+        """Write the weights and metrics of the reported epoch; the manifest comes last and marks the run as finished.
 
         Args:
             target: The folder of the run.
@@ -296,6 +295,7 @@ class Run:
         files.write_arrays(target / files.WEIGHTS, weights_of(self.scorer))
         files.write_whole(target / files.PER_USER, report.per_user.write_parquet)
         files.write_json(target / files.METRICS, {"reported_epoch": self.record.reported_epoch, **report.to_dict()})
+        files.seal(target)
 
     def export(
         self,
@@ -339,9 +339,9 @@ def load_run(path: str | Path) -> Run:
     source = a_path(path)
     with files.reading(source):
         record = files.read_record(source)
-        split = files.read_split(source, name=record.dataset, how=str(record.data.get("split", "given")))
-        arrays = files.read_arrays(source / files.WEIGHTS)
-    scorer = scorer_from(arrays, split.train)
+        split = files.split_of(source, record)
+        with files.damage_named(source / files.WEIGHTS):
+            scorer = scorer_from(files.read_arrays(files.checked(source, files.WEIGHTS)), split.train)
     if scorer is None:
         raise InputError(
             f"{source}: a custom model without embeddings cannot be rebuilt from its folder; its parameters are in "

@@ -144,7 +144,7 @@ def _known(folder: Path | None) -> dict[str, str]:
         found = {} if folder is None else json.loads((folder / files.TRACKED).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{folder}: {files.TRACKED} is damaged ({error}); remove it to track as a new run") from None
     return {str(store): str(run) for store, run in found.items()} if isinstance(found, dict) else {}
 

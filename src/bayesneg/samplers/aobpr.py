@@ -15,6 +15,7 @@ import numpy as np
 
 from bayesneg.checks import known_settings, number, one_of
 from bayesneg.data.interactions import Interactions
+from bayesneg.integrity.arrays import ArraySpec, Specs
 from bayesneg.interfaces import Batch, Preset, RuleSampler, Scorer, ScorerInParts, own_part
 from bayesneg.kernels.reference.choices.aobpr import FACTOR_TRIES, AtFactorRank, AtScoreRank
 from bayesneg.kernels.reference.choices.base import Draws
@@ -128,6 +129,15 @@ class AOBPR(RuleSampler):
     @property
     def divided_state(self) -> dict[str, str]:
         return {"orders": "factors"}
+
+    def state_specs(self, train: Interactions) -> Specs:
+        if self.rank == "score":
+            return {}
+        return {
+            "orders": ArraySpec(("factors", train.n_items), "int32", least=0, below=train.n_items, optional=True),
+            "spreads": ArraySpec(("dim",), least=0, optional=True),
+            "clock": ArraySpec((1,), "int64", least=0, optional=True),
+        }
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         if state:

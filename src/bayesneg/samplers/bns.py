@@ -21,6 +21,7 @@ import numpy as np
 from bayesneg.checks import known_settings, one_of, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
+from bayesneg.integrity.arrays import Specs, prefixed
 from bayesneg.interfaces import Batch, CandidateDraw, Preset, Scorer
 from bayesneg.kernels.reference.choices.base import Draws, Rule
 from bayesneg.kernels.reference.choices.posterior import LeastRisk, LeastRiskBySummary, MostUnbiased
@@ -246,6 +247,10 @@ class BNS(_CandidateJudge):
     def state_dict(self) -> dict[str, np.ndarray]:
         more = {} if self.summaries is None else self.summaries.state_dict()
         return {**super().state_dict(), **{f"{SUMMARIES}{key}": value for key, value in more.items()}}
+
+    def state_specs(self, train: Interactions) -> Specs:
+        more = {} if self.summaries is None else self.summaries.state_specs()
+        return {**super().state_specs(train), **prefixed(more, SUMMARIES)}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         super().load_state_dict(state)

@@ -14,6 +14,7 @@ import numpy as np
 from bayesneg.checks import known_settings, number, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
+from bayesneg.integrity.arrays import ArraySpec, Specs
 from bayesneg.interfaces import Batch, Preset, RuleSampler, Scorer, own_part
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.disentangled import FactorAware
@@ -127,6 +128,14 @@ class DENS(RuleSampler):
     def state_dict(self) -> dict[str, np.ndarray]:
         state = prepared(self.state)
         return {"gates": state.matrices, "moments": state.moments, "steps": state.steps, "seed": state.seed}
+
+    def state_specs(self, train: Interactions) -> Specs:
+        return {
+            "gates": ArraySpec((4, "dim", "dim"), "float32", or_empty=True),
+            "moments": ArraySpec((2, 4, "dim", "dim"), "float32", or_empty=True),
+            "steps": ArraySpec((1,), "int64", least=0),
+            "seed": ArraySpec((1,), "int64", least=0),
+        }
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         gates = prepared(self.state)

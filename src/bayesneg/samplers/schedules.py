@@ -11,6 +11,7 @@ import numpy as np
 from bayesneg.checks import known_settings, number, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
+from bayesneg.integrity.arrays import Specs, prefixed
 from bayesneg.interfaces import Batch, NegativeSampler, Preset, RuleSampler, Scorer
 from bayesneg.kernels.reference.choices.base import Draws, Rule
 from bayesneg.kernels.reference.plans import DrawPlan
@@ -175,6 +176,10 @@ class WarmStart(RuleSampler):
     def divided_state(self) -> dict[str, str]:
         parts = enumerate(sampler.divided_state for sampler in self._both())
         return {f"{place}.{key}": kind for place, state in parts for key, kind in state.items()}
+
+    def state_specs(self, train: Interactions) -> Specs:
+        specs = (prefixed(each.state_specs(train), f"{place}.") for place, each in enumerate(self._both()))
+        return {name: spec for each in specs for name, spec in each.items()}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         for place, sampler in enumerate(self._both()):

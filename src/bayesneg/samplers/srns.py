@@ -13,6 +13,7 @@ import numpy as np
 
 from bayesneg.checks import known_settings, number, whole
 from bayesneg.data.interactions import Interactions
+from bayesneg.integrity.arrays import ArraySpec, Specs
 from bayesneg.interfaces import Batch, Preset, RuleSampler, Scorer, own_embeddings, own_part
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.choices.srns import SNAPSHOTS, FromMemory
@@ -138,6 +139,15 @@ class SRNS(RuleSampler):
     @property
     def divided_state(self) -> dict[str, str]:
         return {"items": "users", "users": "users", "past": "items"}
+
+    def state_specs(self, train: Interactions) -> Specs:
+        past = {f"{name}.{slot}": name for name in ("users", "past") for slot in range(SNAPSHOTS)}
+        rows = self.divided_state
+        return {
+            "items": ArraySpec(("users", self.memory), "int32", least=-1, below=train.n_items, optional=True),
+            "epochs": ArraySpec((1,), "int64", least=0),
+            **{key: ArraySpec((rows[name], "dim"), "float32", optional=True) for key, name in past.items()},
+        }
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         memory = prepared(self.state)

@@ -21,7 +21,7 @@ from bayesneg.runs.exports.loading import ExportedModel, load_export
 from bayesneg.runs.run import load_run
 from bayesneg.serving.telemetry import Telemetry
 
-WATCHED: Final = (exporting.CONFIG, files.METRICS, files.WEIGHTS)  # written last, or large
+WATCHED: Final = (exporting.CONFIG, files.METRICS, files.WEIGHTS, files.MANIFEST)  # written last, or large
 Signature = tuple[tuple[int, int, int] | None, ...]
 Say = Callable[[str], None]
 

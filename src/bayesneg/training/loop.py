@@ -184,6 +184,7 @@ def fit(
     recording = {"resume": resume, "record": record, "split": split, "training": training, "epochs": epochs}
     recorder = recorder_of(group, folder, **recording)
     with ExitStack() as stack:
+        stack.callback(recorder.close)
         try:
             tracking = stack.enter_context(tracked(trackers, record, folder, training.lines))
             show = stack.enter_context(epoch_bar(progress, record.label, epochs, done=training.epoch))

@@ -17,7 +17,7 @@ from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.distributed import JOB, this_job
 from bayesneg.distributed.catalogue import ShardedScorer
-from bayesneg.distributed.checkpoints import epochs_in, load, newest, remove_all, save
+from bayesneg.distributed.checkpoints import epochs_in, load, newest, remove_all, save, usable
 from bayesneg.distributed.group import ProcessGroup, check_same, raised_by_all
 from bayesneg.distributed.learner import DistributedLearner
 from bayesneg.distributed.sharding.past_embeddings import reread
@@ -25,6 +25,7 @@ from bayesneg.distributed.supported import check_supported
 from bayesneg.distributed.weights import write_weights
 from bayesneg.errors import InputError
 from bayesneg.evaluation.results import EvaluationReport
+from bayesneg.integrity.locks import FileLock
 from bayesneg.interfaces import Loss, Model, NegativeSampler
 from bayesneg.models.torch.device import pick_device
 from bayesneg.runs import folder as files
@@ -33,6 +34,7 @@ from bayesneg.runs.recorder import check_resumable
 from bayesneg.runs.run import Run
 from bayesneg.runs.starting import Start
 from bayesneg.training.state import TrainingState
+from bayesneg.whole_files import remove_unfinished, write_text
 
 
 def begun(
@@ -98,12 +100,13 @@ class DistributedRecorder:
             raise InputError("resume needs out, the folder of the run to resume")
         self._folder, self._training, self._group = folder, training, group
         self._resumed = False
+        self._lock: FileLock | None = None
         if folder is None:
             return
         self._resumed = self._by_first(lambda: self._begin(folder, resume, record, split, epochs))
-        checkpoint = newest(folder) if self._resumed else None
+        checkpoint = usable(folder, group) if self._resumed else None
         if checkpoint is not None:
-            raised_by_all(lambda: self._take_over(checkpoint))
+            training.load_state_dict(raised_by_all(lambda: self._read(checkpoint)))
             reread(training.sampler, training.learner)
         if self._resumed:
             self._by_first(lambda: self._go_on(folder))
@@ -112,33 +115,39 @@ class DistributedRecorder:
     def _begin(self, folder: Path, resume: bool, record: RunRecord, split: Split, epochs: int) -> bool:
         """Make the folder, or check the run that is in it; whether it is resumed."""
         if not (resume and files.holds_run(folder)):
-            files.begin(folder, record, split)
+            self._lock = files.begin(folder, record, split)
             _name_job(folder)
             return False
+        self._lock = files.locked(folder)
         check_resumable(folder, record, epochs)
         if (folder / files.CHECKPOINT).exists():
             raise InputError(f"{folder} was trained in one process; resume it without torchrun")
         checkpoint = newest(folder)
         if checkpoint is not None and epochs_in(checkpoint) > epochs:
             raise InputError(f"{folder} already holds {epochs_in(checkpoint)} epochs; resume it with at least as many")
-        with files.reading(folder):
-            files.write_run_file(folder, record.run_file)
-            files.write_split(folder, split)
+        remove_unfinished(folder)
+        files.write_run_file(folder, record.run_file)
+        files.write_split(folder, split)
+        files.seal(folder, (files.HEAD,))
         _name_job(folder)
         return True
 
-    def _take_over(self, checkpoint: Path) -> None:
-        """Load this process's part of a checkpoint."""
-        state = load(checkpoint, self._ranges())
-        try:
-            self._training.load_state_dict(state)
-        except KeyError as error:
-            raise InputError(f"{checkpoint}: the checkpoint is damaged ({error} is missing)") from error
+    def _read(self, checkpoint: Path) -> dict[str, np.ndarray]:
+        """This process's part of a checkpoint, checked."""
+        with files.damage_named(checkpoint):
+            state = load(checkpoint, self._ranges())
+            self._training.check_state(state)
+        return state
 
     def _go_on(self, folder: Path) -> None:
         """Bring the files of a resumed run to where its checkpoint is."""
         (folder / files.METRICS).unlink(missing_ok=True)  # the run is unfinished until it ends again
         files.write_lines(folder / files.EPOCHS, self._training.lines)
+
+    def close(self) -> None:
+        """Let other processes write to the folder, which rank 0 holds."""
+        if self._lock is not None:
+            self._lock.release()
 
     def _by_first(self, work: Callable[[], Any]) -> Any:
         """What rank 0 finds; its error is raised by all."""
@@ -183,10 +192,11 @@ class DistributedRecorder:
             files.write_whole(self._folder / files.PER_USER, report.per_user.write_parquet)
             found = {"reported_epoch": run.record.reported_epoch, **report.to_dict()}
             files.write_json(self._folder / files.METRICS, found)
+            files.seal(self._folder)
 
         self._by_first(write_result)
 
 
 def _name_job(folder: Path) -> None:
     """Leave word that this job trains the run: only then may its processes, started again, resume it unasked."""
-    files.write_whole(folder / JOB, lambda path: path.write_text(this_job(), encoding="utf-8"))
+    write_text(folder / JOB, this_job())

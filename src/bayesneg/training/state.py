@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from bayesneg.data.splits import Split
-from bayesneg.errors import DivergedError, InputError
+from bayesneg.errors import DamagedError, DivergedError, InputError
 from bayesneg.evaluation import ranking
 from bayesneg.evaluation.sampling_quality import SamplingQuality
-from bayesneg.interfaces import Learner, Loss, Model, NegativeSampler, Observer
+from bayesneg.integrity.arrays import ArraySpec, Specs, check_arrays, prefixed, specs_like
+from bayesneg.interfaces import Learner, Loss, Model, NegativeSampler, Observer, ScorerInParts, own_part
 from bayesneg.models.baseline import Baseline
 from bayesneg.runs.record import jsonable, settings_text
 from bayesneg.runs.recorder import EPOCHS_DONE
@@ -22,6 +23,12 @@ from bayesneg.runs.reported import cutoffs
 from bayesneg.seeding import stream
 
 EpochLine = dict[str, Any]
+COUNTERS: Specs = {
+    EPOCHS_DONE: ArraySpec((), "integer", least=0),
+    "best_epoch": ArraySpec((), "integer", least=0),
+    "best_value": ArraySpec((), finite=False),  # minus infinity before the first
+    "lines": ArraySpec(("characters",), "uint8"),
+}
 Ordering = Callable[[np.random.Generator, int], Any]  # takes the number of pairs; their order, as the learner takes it
 
 
@@ -151,13 +158,57 @@ class TrainingState:
         arrays = {f"{part}.{key}": value for part, state in parts.items() for key, value in state.items()}
         return {EPOCHS_DONE: np.array(self.epoch), **best, "lines": lines, **arrays}
 
+    def check_state(self, state: Mapping[str, np.ndarray]) -> None:
+        """Refuse a state that is not one of this training: nothing has been changed then.
+
+        Args:
+            state: As :meth:`load_state_dict` takes it.
+        """
+        live, best = self.learner.state_dict(), _part(state, "best")
+        specs = {**COUNTERS, **prefixed(_specs(live, _part(state, "model")), "model.")}
+        if best:
+            specs |= prefixed(_specs(live, best), "best.")
+        of_sampler = self.sampler.state_specs(self.split.train)
+        sizes = _sizes(self.learner, dim=any("dim" in spec.shape for spec in of_sampler.values()))
+        check_arrays(state, specs | prefixed(of_sampler, "sampler."), sizes)
+        try:
+            lines = json.loads(state["lines"].tobytes())
+            numbers = [line["epoch"] for line in lines]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise DamagedError("lines are not those of epochs") from None
+        done = int(state[EPOCHS_DONE])
+        if numbers != list(range(1, done + 1)) or int(state["best_epoch"]) > done:
+            raise DamagedError(f"its lines are not those of {done} epochs")
+
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        self.check_state(state)
         self.epoch, self.best_epoch = int(state[EPOCHS_DONE]), int(state["best_epoch"])
         self.best_value = float(state["best_value"])
         self.learner.load_state_dict(_part(state, "model"))
         self.sampler.load_state_dict(_part(state, "sampler"))
         self.best = _part(state, "best")
         self.lines = json.loads(state["lines"].tobytes())
+
+
+def _specs(live: Mapping[str, np.ndarray], stored: Mapping[str, np.ndarray]) -> Specs:
+    """What the stored state of a model must look like: as it is now; an optimizer's arrays are like the parameters'."""
+    found = specs_like(live)
+    for key in stored.keys() - live.keys():
+        owner = key.rpartition(".")[0]
+        if owner in live and stored[key].ndim:
+            found[key] = ArraySpec(live[owner].shape)
+        elif key.endswith("thresholds"):
+            found[key] = ArraySpec(("users",), finite=False)
+    return found
+
+
+def _sizes(learner: Learner, *, dim: bool) -> dict[str, int]:
+    """The lengths that arrays of a state have, in this process; that of the embeddings where it is asked for."""
+    if not (dim or isinstance(learner, ScorerInParts)):
+        return {"users": learner.n_users, "items": learner.n_items}
+    part = own_part(learner)
+    ranges = {kind: part.range_of(kind) for kind in ("users", "items", "factors")}
+    return {"dim": part.dim, **{kind: last - first for kind, (first, last) in ranges.items()}}
 
 
 def _part(state: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:

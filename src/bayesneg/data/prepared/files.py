@@ -17,17 +17,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from bayesneg.errors import DataError, InputError, naming
+from bayesneg.errors import DataError, InputError, naming, no_panic
+from bayesneg.whole_files import remove_unfinished, replacing, without_links
 
 ROW_GROUP = 1 << 20  # rows, so that the bytes of a Parquet file do not depend on threads
 
 
 def write_whole(path: Path, content: bytes | memoryview) -> None:
     """A file that is complete when it appears."""
-    partial = path.with_name(f"{path.name}.partial")
-    with naming(path):
-        partial.write_bytes(content)
-        partial.replace(path)
+    with replacing(path) as part:
+        part.write_bytes(content)
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -38,19 +37,16 @@ def read_json(path: Path) -> Any:
     """The value of a JSON file; an error that names it where it is damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: this is not JSON ({error}); prepare the data into a new folder") from error
 
 
 def write_array(path: Path, array: np.ndarray) -> None:
     stream = BytesIO()
     np.lib.format.write_array_header_1_0(stream, _header(array.dtype, len(array)))
-    partial = path.with_name(f"{path.name}.partial")
-    with naming(path), partial.open("wb") as file:
+    with replacing(path) as part, part.open("wb") as file:
         file.write(stream.getvalue())
         file.write(np.ascontiguousarray(array).data)
-    with naming(path):
-        partial.replace(path)
 
 
 def write_table(path: Path, frame: pl.DataFrame) -> None:
@@ -78,7 +74,8 @@ def _damage_named(path: Path) -> Iterator[None]:
     is_split = (whole / "split.json").is_file()
     way_out = f"delete {whole}, which is made again" if is_split else "prepare the data again, into a new folder"
     try:
-        yield
+        with no_panic():
+            yield
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file, but the folder needs it; {way_out}") from error
     except (ValueError, EOFError, OSError, pl.exceptions.PolarsError) as error:
@@ -91,7 +88,7 @@ class GrowingArray:
     def __init__(self, path: Path, dtype: str, *, length: int = 0) -> None:
         self.path, self.dtype, self.length = path, np.dtype(dtype), length
         with naming(path):
-            self._file = path.open("r+b" if length else "wb")
+            self._file = open(path, "r+b" if length else "wb", opener=without_links)  # noqa: SIM115
             self._write_header()
             self._file.truncate(self._start + length * self.dtype.itemsize)
             self._file.seek(0, os.SEEK_END)
@@ -102,13 +99,15 @@ class GrowingArray:
             self.length += len(values)
 
     def flush(self) -> None:
-        """Everything appended is in the file, whatever happens to this process."""
+        """Everything appended is on the disk, whatever happens to this process or the machine."""
         with naming(self.path):
             self._file.flush()
+            os.fsync(self._file.fileno())
 
     def close(self) -> None:
         with naming(self.path):
             self._write_header()
+            self.flush()
             self._file.close()
 
     def __enter__(self) -> GrowingArray:
@@ -132,7 +131,7 @@ def _header(dtype: np.dtype[Any], length: int) -> dict[str, Any]:
 def scratch_array(path: Path, dtype: str, length: int) -> Iterator[np.ndarray]:
     """A mapped array of zeros that is deleted afterwards; its space is reserved, so a full disk is an error now."""
     size = max(1, length * np.dtype(dtype).itemsize)
-    with naming(path), path.open("wb") as file:
+    with naming(path), open(path, "wb", opener=without_links) as file:
         if sys.platform == "linux":
             os.posix_fallocate(file.fileno(), 0, size)
         else:
@@ -148,10 +147,11 @@ def only_writer(folder: Path) -> Iterator[None]:
     """At most one process writes here; the lock of a killed one is free."""
     path = folder / ".lock"
     with naming(path):
-        file = path.open("a")
+        file = open(path, "a", opener=without_links)  # noqa: SIM115
     with file:
         if sys.platform != "win32":
             import fcntl
 
             fcntl.flock(file, fcntl.LOCK_EX)
+        remove_unfinished(folder)
         yield

@@ -2,7 +2,8 @@
 
 ::
 
-    prepared.json      counts, types, fingerprint, sources and options; written last, so that it marks a whole folder
+    prepared.json      counts, types, fingerprint, sources, options, and size and sha256 of every file; written last, so
+                       that it marks a whole folder
     indptr.npy         start of each user's row in indices, (n_users + 1,) int64
     indices.npy        items, ascending within a user, (n,) int32
     times.npy          time of each interaction, (n,) int64 or float64, where there are times
@@ -16,6 +17,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,12 +26,15 @@ import polars as pl
 
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.prepared.files import mapped, read_json, read_table, write_array, write_table
-from bayesneg.errors import DataError
+from bayesneg.errors import DamagedError, DataError
+from bayesneg.integrity.digests import check_file, check_seal
 
 FACTS: Final = "prepared.json"
 FORMAT: Final = "bayesneg prepared data"
 VERSION: Final = 1
 USERS, ITEMS = "user_ids", "item_ids"
+SMALL: Final = 4 << 20  # bytes of a file whose digest is compared each time it is loaded
+WAY_OUT: Final = "prepare the data again, into a new folder"
 
 
 def is_prepared(folder: Path) -> bool:
@@ -54,17 +59,56 @@ def read_facts(folder: Path) -> dict[str, Any]:
         raise DataError(
             f"{folder / FACTS}: this is not {FORMAT} of version {VERSION}; prepare the sources again, into a new folder"
         )
+    check_seal(facts, folder / FACTS, way_out=WAY_OUT)
     return facts
 
 
+def check_files(folder: Path, facts: Mapping[str, Any], *, way_out: str, all_of_them: bool = False) -> None:
+    """Compare the files with what was written: their sizes, and the digests of those that are read in no time.
+
+    Args:
+        folder: The folder, of prepared data or of a split.
+        facts: What its JSON file holds; an earlier version lists no files.
+        way_out: What to do about a damaged file, the end of the sentence.
+        all_of_them: Whether to read large files too.
+    """
+    for name, one in facts.get("files", {}).items():
+        if not (folder / name).is_file():
+            continue  # whoever reads it says so; numbers as identifiers are there twice
+        with as_data_error():
+            check_file(folder / name, one, way_out=way_out, content=all_of_them or one["bytes"] <= SMALL)
+
+
+@contextmanager
+def as_data_error() -> Iterator[None]:
+    """Damage to data is an error of the data."""
+    try:
+        yield
+    except DamagedError as error:
+        raise DataError(str(error)) from error
+
+
 def load_prepared(folder: Path, *, name: str) -> Interactions:
-    """The interactions of a prepared folder, mapped: nothing is read before it is used, except identifiers of text."""
+    """The interactions of a prepared folder, mapped: nothing large is read before it is used, except identifiers of
+    text; the digests of large files are compared by :func:`check_files` when that is asked for.
+    """
     facts = read_facts(folder)
+    check_files(folder, facts, way_out=WAY_OUT)
     data = map_rows(folder, facts, name=name)
+    check_rows(folder, data, way_out=WAY_OUT)
     counted = (len(data), data.n_users, data.n_items, len(data.indptr) - 1)
     if counted != (facts["interactions"], facts["users"], facts["items"], facts["users"]):
         raise DataError(f"{folder}: its arrays do not have the lengths that {FACTS} says; prepare the data again")
     return with_fingerprint(data, facts["fingerprint"])
+
+
+def check_rows(folder: Path, data: Interactions, *, way_out: str) -> None:
+    """Refuse arrays that are no rows of the users, as far as can be told without reading them."""
+    indptr, indices, times = data.indptr, data.indices, data.times
+    fits = indptr.ndim == indices.ndim == 1 and indptr.dtype == np.int64 and indices.dtype == np.int32
+    fits = fits and len(indptr) == data.n_users + 1 and indptr[0] == 0 and indptr[-1] == len(indices)
+    if not fits or (times is not None and times.shape != indices.shape):
+        raise DataError(f"{folder}: indptr.npy, indices.npy and times.npy do not fit together; {way_out}")
 
 
 def map_rows(folder: Path, facts: Mapping[str, Any], *, name: str) -> Interactions:

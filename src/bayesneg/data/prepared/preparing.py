@@ -23,6 +23,7 @@ from bayesneg.data.readers.columns import Column
 from bayesneg.data.readers.raw_interactions import nothing_left
 from bayesneg.data.reading import Format, read_options
 from bayesneg.errors import InputError, naming
+from bayesneg.integrity.digests import facts_of, sealed
 
 CHUNK_ROWS: Final = 1 << 22
 Progress = Callable[[str, int, int], None]  # takes a stage, the rows that are done, and how many there are
@@ -218,4 +219,6 @@ class _Preparation:
             "user_columns": columns,
         }
         fingerprint = layout.map_rows(self.folder, facts, name=self.folder.name).fingerprint
-        write_json(self.folder / layout.FACTS, {**facts, "fingerprint": fingerprint, **self.plan})
+        written = sorted(path.name for path in self.folder.iterdir() if path.suffix in (".npy", ".parquet"))
+        facts |= {"fingerprint": fingerprint, **self.plan, "files": facts_of(self.folder, written)}
+        write_json(self.folder / layout.FACTS, sealed(facts))

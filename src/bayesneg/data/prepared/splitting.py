@@ -20,10 +20,11 @@ import numpy as np
 from bayesneg.data.blocks import released, row_blocks, user_blocks
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.prepared.files import GrowingArray, mapped, only_writer, read_json, scratch_array, write_json
-from bayesneg.data.prepared.folder import with_fingerprint
+from bayesneg.data.prepared.folder import as_data_error, check_files, check_rows, with_fingerprint
 from bayesneg.data.shares import Shares, is_number, n_held_out, valid_or_none
 from bayesneg.data.splits import RULES, TIMED, check_rule, check_sizes, held_positions
 from bayesneg.errors import DataError, naming
+from bayesneg.integrity.digests import check_seal, facts_of, sealed
 from bayesneg.seeding import stream
 
 FACTS: Final = "split.json"
@@ -48,10 +49,16 @@ def split_prepared(
         with only_writer(folder.parent):
             if not (folder / FACTS).is_file():
                 _write(data, held_out, by, seed, how, folder)
-    facts = read_json(folder / FACTS)
+    facts, way_out = read_json(folder / FACTS), f"delete {folder}, which is made again"
+    with as_data_error():
+        check_seal(facts, folder / FACTS, way_out=way_out)
+    check_files(folder, facts, way_out=way_out)
     if facts["data"] != data.fingerprint:
         raise DataError(f"{folder}: this split is of other data than {data.prepared}; delete the folder of the split")
-    return {name: _part(data, folder / name, mark) for name, mark in facts["fingerprints"].items()}
+    parts = {name: _part(data, folder / name, mark) for name, mark in facts["fingerprints"].items()}
+    for name, part in parts.items():
+        check_rows(folder / name, part, way_out=way_out)
+    return parts
 
 
 def _name(held_out: Mapping[str, float], by: str, seed: int) -> str:
@@ -61,13 +68,15 @@ def _name(held_out: Mapping[str, float], by: str, seed: int) -> str:
 
 def _write(data: Interactions, held_out: Mapping[str, float], by: str, seed: int, how: str, folder: Path) -> None:
     partial = folder.with_name(f"{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
+    shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed; mkdir fails where a link is left
     with naming(folder):
         partial.mkdir()
     try:
         _write_parts(data, held_out, by, seed, partial)
         marks = {name: _part(data, partial / name, None).fingerprint for name in ("train", *held_out)}
-        write_json(partial / FACTS, {"how": how, "data": data.fingerprint, "fingerprints": marks})
+        written = sorted(str(path.relative_to(partial)) for path in partial.glob("*/*.npy"))
+        facts = {"how": how, "data": data.fingerprint, "fingerprints": marks, "files": facts_of(partial, written)}
+        write_json(partial / FACTS, sealed(facts))
         with naming(folder):
             partial.rename(folder)
     except BaseException:

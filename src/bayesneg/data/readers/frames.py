@@ -16,7 +16,7 @@ from bayesneg.data.readers.columns import Columns, find
 from bayesneg.data.readers.raw_interactions import RawInteractions, nothing_left
 from bayesneg.data.readers.tables import no_rating_column, user_table
 from bayesneg.data.readers.values import as_times
-from bayesneg.errors import DataError, InputError
+from bayesneg.errors import DataError, InputError, PanicError, first_line, no_panic
 
 PARQUET_MAGIC = b"PAR1"
 
@@ -142,9 +142,10 @@ def become_text(paths: Sequence[Path], name: str, dtype: pl.DataType) -> bool:
 @contextmanager
 def _parquet_errors(path: Path) -> Iterator[None]:
     try:
-        yield
-    except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).splitlines()[0]
+        with no_panic():
+            yield
+    except (pl.exceptions.PolarsError, OSError, PanicError) as error:
+        reason = first_line(error)
         raise DataError(f"{path}: this is not a Parquet file, or it is cut off ({reason})") from error
 
 

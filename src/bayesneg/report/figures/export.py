@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from bayesneg.report.figures.canvas import SETTINGS
 from bayesneg.report.figures.ticks import without_mathtext
+from bayesneg.whole_files import replacing
 
 COLUMN: Final = 3.5  # inches: one of a paper's two columns, so that the sizes below are those in print
 FORMATS: Final[dict[str, dict[str, Any]]] = {
@@ -54,5 +55,6 @@ def export(
         without_mathtext(figure)
         paths = {kind: stem.with_name(f"{stem.name}.{kind}") for kind in kinds}
         for kind, path in paths.items():
-            figure.savefig(path, format=kind, **FORMATS[kind])
+            with replacing(path) as part:
+                figure.savefig(part, format=kind, **FORMATS[kind])
     return list(paths.values())

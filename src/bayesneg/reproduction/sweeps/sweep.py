@@ -60,10 +60,9 @@ def sweep(
     todo = [cell for cell in {cell.key: cell for cell in cells}.values() if cell.key not in known]
     if not todo:
         return []
-    writer = ledger.Writer(path)
     failures: list[Failure] = []
     kinds, epochs = [f"{cell.dataset} {cell.model} {cell.label}" for cell in todo], [cell.epochs for cell in todo]
-    with workers() as crew, bars(progress, {"sweep": sum(epochs)}) as update:
+    with ledger.Writer(path) as writer, workers() as crew, bars(progress, {"sweep": sum(epochs)}) as update:
         state = SweepProgress(kinds, epochs, jobs, update)
 
         def one(position: int, show: ShowEpoch) -> None:

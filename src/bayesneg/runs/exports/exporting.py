@@ -12,8 +12,6 @@ index.usearch         the index, where asked for
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
@@ -27,10 +25,12 @@ from bayesneg import __version__
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
 from bayesneg.errors import InputError
+from bayesneg.integrity.digests import facts_of, file_digest, sealed
 from bayesneg.models.serialization import COLD_ITEMS, ITEM_MODEL, weights_of
 from bayesneg.runs import folder as files
 from bayesneg.runs.exports import item_index
 from bayesneg.runs.exports.model_card import Contents, model_card
+from bayesneg.whole_files import check_regular, sync, unfinished
 
 if TYPE_CHECKING:
     from bayesneg.runs.run import Run
@@ -45,7 +45,7 @@ CONTENT: Final = {
     INTERACTIONS: "every interaction with its part of the split, by row numbers",
     RECORD: "settings, measures of every epoch and metrics",
     INDEX: "an index of the item vectors for approximate search",
-    CONFIG: "format, sizes, settings of the index, and the sha256 of every file",
+    CONFIG: "format, sizes, settings of the index, and the sha256 of every file and of itself",
 }
 
 
@@ -78,7 +78,7 @@ def export_run(
     if licence is not None and not (isinstance(licence, str) and licence.strip()):
         raise InputError(f"licence must be an identifier such as cc-by-4.0, got {licence!r}")
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    part = unfinished(target)
     try:
         part.mkdir()
         _write(part, run, arrays, index=index, interactions=interactions, licence=licence)
@@ -90,6 +90,7 @@ def export_run(
 
 def check_target(target: Path, *, overwrite: bool) -> None:
     """An error where the folder holds something that must not be replaced."""
+    check_regular(target)
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
     if not target.is_dir():
@@ -148,9 +149,9 @@ def _write(
         "fingerprint": split.fingerprint,
         "has_interactions": interactions,
         "index": described,
-        "files": {name: {"bytes": (folder / name).stat().st_size, "sha256": sha256(folder / name)} for name in written},
+        "files": facts_of(folder, written),
     }
-    files.write_json(folder / CONFIG, config)
+    files.write_json(folder / CONFIG, sealed(config))
     content = {name: what for name, what in CONTENT.items() if (folder / name).exists()}
     if "users" not in arrays:
         content[MODEL] = "weights between items, which score a user from the user's training items"
@@ -171,7 +172,7 @@ def _model_type(run: Run) -> str:
 
 def _write_index(folder: Path, arrays: Mapping[str, np.ndarray], split: Split, *, interactions: bool) -> dict[str, Any]:
     built = item_index.ItemIndex.build(arrays["items"])
-    built.save(folder / INDEX)
+    files.write_whole(folder / INDEX, built.save)
     return {
         "file": INDEX,
         "library": "usearch",
@@ -179,7 +180,7 @@ def _write_index(folder: Path, arrays: Mapping[str, np.ndarray], split: Split, *
         "connectivity": item_index.CONNECTIVITY,
         "expansion_add": item_index.EXPANSION_ADD,
         "expansion_search": item_index.EXPANSION_SEARCH,
-        "vectors_sha256": sha256(folder / MODEL),
+        "vectors_sha256": file_digest(folder / MODEL),
         **built.recall(arrays["users"], split.known if interactions else no_interactions(split.train)),
     }
 
@@ -191,7 +192,7 @@ def no_interactions(of: Interactions) -> Interactions:
 
 def _put(part: Path, target: Path) -> None:
     """Rename into place; an export that is replaced is moved away first and removed last."""
-    old = target.with_name(f".{target.name}.{os.getpid()}.old")
+    old = unfinished(target).with_suffix(".old")
     if target.exists() and any(target.iterdir()):
         target.rename(old)
     try:
@@ -200,10 +201,5 @@ def _put(part: Path, target: Path) -> None:
         if old.exists():
             old.rename(target)
         raise
+    sync(target.parent)
     shutil.rmtree(old, ignore_errors=True)
-
-
-def sha256(path: Path) -> str:
-    """The digest of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

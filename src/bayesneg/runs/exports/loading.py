@@ -14,7 +14,8 @@ from bayesneg.checks import a_path
 from bayesneg.data.identifiers import Unknown, plain
 from bayesneg.data.interactions import Interactions
 from bayesneg.data.splits import Split
-from bayesneg.errors import InputError
+from bayesneg.errors import InputError, first_line, no_panic
+from bayesneg.integrity.digests import check_seal, file_digest
 from bayesneg.models.scorers import EmbeddingScorer
 from bayesneg.models.serialization import scorer_from
 from bayesneg.recommendation.lists import is_cold
@@ -218,15 +219,19 @@ def load_export(path: str | Path, *, index: bool = True) -> ExportedModel:
         _check_file(source, name, config)
     try:
         record = RunRecord.from_dict(json.loads((source / exporting.RECORD).read_text(encoding="utf-8")))
-        split = _split(source, config, name=record.dataset)
-        scorer = scorer_from(files.read_arrays(source / exporting.MODEL), split.train)
-        if scorer is None or (scorer.n_users, scorer.n_items) != (split.train.n_users, split.train.n_items):
+        with no_panic():
+            split = _split(source, config, name=record.dataset)
+        if config["has_interactions"] and config["fingerprint"] != split.fingerprint:
+            raise InputError(f"{source}: {exporting.INTERACTIONS} is not the split that was exported; export it again")
+        with files.damage_named(source / exporting.MODEL, "export the run again", what="export"):
+            scorer = scorer_from(files.read_arrays(source / exporting.MODEL), split.train)
+        if scorer is None:
             raise InputError(f"{source}: the vectors in {exporting.MODEL} are not those of its users and items")
     except InputError:
         raise
     except Exception as error:
         raise InputError(
-            f"{source}: the export is damaged, export the run again ({type(error).__name__}: {error})"
+            f"{source}: the export is damaged, export the run again ({type(error).__name__}: {first_line(error)})"
         ) from error
     graph = None
     if index and config["index"] is not None and isinstance(scorer, EmbeddingScorer):
@@ -257,7 +262,7 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder} holds no export: {exporting.CONFIG} is missing; {way_out}")
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InputError(f"{path} cannot be read as JSON; export the run again") from None
     if not isinstance(config, dict) or config.get("format") != exporting.FORMAT:
         raise InputError(f"{path} is not that of a bayesneg export; {way_out}")
@@ -266,6 +271,7 @@ def read_config(folder: Path) -> dict[str, Any]:
             f"{path} has schema {config.get('schema')}, this version of bayesneg reads schema {exporting.SCHEMA}; "
             "export the run again, or read it with the version that wrote it"
         )
+    check_seal(config, path, way_out="export the run again")
     needed = {exporting.MODEL, exporting.USERS, exporting.ITEMS, exporting.RECORD}
     listed = config.get("files")
     if not isinstance(listed, dict) or not needed <= listed.keys() or "index" not in config:
@@ -281,7 +287,7 @@ def _check_file(folder: Path, name: str, config: Mapping[str, Any]) -> None:
     hint = without if name == exporting.INDEX else ""
     if not path.is_file():
         raise InputError(f"{folder}: {name} is missing; the export is incomplete, export the run again{hint}")
-    if exporting.sha256(path) == config["files"][name]["sha256"]:
+    if file_digest(path) == config["files"][name]["sha256"]:
         return
     what = f"does not fit the vectors in {exporting.MODEL}: it" if name == exporting.INDEX else "was changed: it"
     raise InputError(

@@ -17,6 +17,7 @@ import numpy as np
 from bayesneg.checks import number
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
+from bayesneg.integrity.arrays import ArraySpec, Specs
 from bayesneg.interfaces import FollowsTraining, Prior, Scorer
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.formulas import AsCounted, LikelihoodForm, OfMixture, Tabled
@@ -203,6 +204,14 @@ class Empirical(Likelihood):
         ratio = prepared(self.learned)
         return {"held": ratio.held_out.mask, **ratio.table._asdict()}
 
+    def state_specs(self, train: Interactions) -> Specs:
+        return {
+            "held": ArraySpec((len(train),), "bool"),
+            "at": ArraySpec((POINTS,), "float64", least=0, most=2),
+            "values": ArraySpec((POINTS,), "float64", least=0, most=1),
+            "slopes": ArraySpec((POINTS,), "float64"),
+        }
+
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         ratio = prepared(self.learned)
         ratio.held_out.mask[:] = state["held"]
@@ -289,6 +298,11 @@ class BCL(Likelihood):
         if self.measured is None:
             return {}
         return {"held": self.measured.held_out.mask, "auc": np.array(self.measured.auc)}
+
+    def state_specs(self, train: Interactions) -> Specs:
+        if self.measured is None:
+            return {}
+        return {"held": ArraySpec((len(train),), "bool"), "auc": ArraySpec((), least=0.5, most=1)}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         if self.measured is not None:

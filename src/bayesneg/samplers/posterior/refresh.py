@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import cast
 
 import numpy as np
 
 from bayesneg.checks import number, whole
+from bayesneg.integrity.arrays import ArraySpec, Specs
 from bayesneg.interfaces import Batch, Embeddings, RefreshesOnDevice
 from bayesneg.kernels.reference.choices.posterior import LeastRiskBySummary
 from bayesneg.kernels.reference.formulas import LikelihoodForm, Population
@@ -64,7 +65,7 @@ class Summaries:
 
         self.moved = float(refresh.moved)
         self.size = max(LEAST_POOL, n_items // POOL_SHARE) if refresh.pool is None else refresh.pool
-        self.ranks = summaries.knot_ranks(n_items)
+        self.ranks, self.n_items = summaries.knot_ranks(n_items), n_items
         self.knots = np.zeros((n_users, len(self.ranks)), dtype=np.float32)
         self.then = np.empty((n_users, 0), dtype=np.float32)  # the users' embeddings at the last computation
         self.made = np.full(n_users, -1, dtype=np.int32)  # the epoch of the last computation
@@ -77,6 +78,19 @@ class Summaries:
             return {}
         pool = {f"pool_{name}": part for name, part in self.pool._asdict().items()}
         return {"knots": self.knots, "then": self.then, "made": self.made, "epoch": np.array(self.epoch), **pool}
+
+    def state_specs(self) -> Specs:
+        """What the arrays must look like; there are none between two epochs."""
+        found = {
+            "knots": ArraySpec(("users", len(self.ranks)), "float32"),
+            "then": ArraySpec(("users", "dim"), "float32"),
+            "made": ArraySpec(("users",), "int32", least=-1),
+            "epoch": ArraySpec((), "integer", least=0),
+            "pool_items": ArraySpec(("pool",), "integer", least=0, below=self.n_items),
+            "pool_weights": ArraySpec(("pool",), "integer", least=0),
+            "pool_slots": ArraySpec((self.n_items,), "integer", least=-1, below="pool"),
+        }
+        return {name: replace(spec, optional=True) for name, spec in found.items()}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         """Restore a state; an empty one leaves all summaries to be computed."""

@@ -12,6 +12,7 @@ import numpy as np
 from bayesneg.checks import one_of
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
+from bayesneg.integrity.arrays import Specs, prefixed
 from bayesneg.interfaces import Batch, Prior, RuleSampler, Scorer
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.choices.posterior import LeastRisk, LeastRiskBySummary, MostUnbiased
@@ -84,6 +85,10 @@ class PosteriorSampler(RuleSampler):
     def state_dict(self) -> dict[str, np.ndarray]:
         states = {name: part.state_dict() for name, part in self.parts()._asdict().items()}
         return {f"{name}.{key}": value for name, state in states.items() for key, value in state.items()}
+
+    def state_specs(self, train: Interactions) -> Specs:
+        specs = (prefixed(part.state_specs(train), f"{name}.") for name, part in self.parts()._asdict().items())
+        return {name: spec for each in specs for name, spec in each.items()}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         for name, part in self.parts()._asdict().items():

@@ -18,6 +18,7 @@ import numpy as np
 from bayesneg.checks import number, whole
 from bayesneg.data.interactions import Interactions
 from bayesneg.errors import InputError
+from bayesneg.integrity.arrays import ArraySpec, Specs
 from bayesneg.interfaces import Embeddings, EmbeddingsInParts, Prior, Scorer, ScorerInParts
 from bayesneg.kernels.reference.choices.base import Draws
 from bayesneg.kernels.reference.pools import Computed
@@ -226,6 +227,10 @@ class SelfEstimated(Prior):
         if isinstance(embeddings, WholeEmbeddings):  # several processes read those of the model again
             state |= {"users": embeddings.users, "items": embeddings.items}
         return state
+
+    def state_specs(self, train: Interactions) -> Specs:
+        vectors = {name: ArraySpec((name, "dim"), optional=True) for name in ("users", "items")}
+        return {"held": ArraySpec((len(train),), "bool"), **vectors}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         rates = self._fitted()

@@ -1,0 +1,1 @@
+"""Trust in stored files: what arrays must look like, digests of files, and locks."""
