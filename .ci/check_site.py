@@ -1,5 +1,5 @@
-"""Check the built docs site: links, what pages load, raw markup, the parameters of the reference, and in a browser
-without a network the console and the width on a narrow screen.
+"""Check the built docs site: links, what pages load, raw markup, a page with its parameters for every public name; then
+every page in a browser without a network (``open_site.py``).
 
 python .ci/check_site.py build/site
 """
@@ -7,21 +7,19 @@ python .ci/check_site.py build/site
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
+import time
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import open_site
+
 LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
 # markup that a reader should not see: roles, directives, fences, mathtext
 RAW = re.compile(r":(?:func|class|meth|mod|data|ref|doc):`|\{code-cell\}|^```|^:::|\$\\math", flags=re.MULTILINE)
 VERBATIM = {"pre", "code", "script", "style"}
-NARROW = 500  # pixels, the least that Chromium gives a window
-OPENED = ("index.html", "tutorials/five-minutes.html", "how-to/gallery.html", "reference/api/bayesneg.BNS.html")
 
 
 class Page(HTMLParser):
@@ -93,9 +91,8 @@ def styles_from_elsewhere(path: Path) -> list[str]:
 def undocumented(site: Path) -> list[str]:
     """Public names without a page, and parameters that their page does not name."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "docs" / "_site"))
+    from parameters import parameters
     from public_names import FOLDER, pages
-
-    from bayesneg.config.docstrings import arguments
 
     found = []
     for name in {each.path: each for each in pages().values()}.values():
@@ -104,42 +101,9 @@ def undocumented(site: Path) -> list[str]:
             found.append(f"{name.path}: no page")
             continue
         text = path.read_text(encoding="utf-8")
-        said = arguments(name.value.__doc__) if callable(name.value) else {}
-        found += [f"{name.path}: no {each}" for each in said if f"<strong>{each.lstrip('*')}</strong>" not in text]
+        taken = parameters(name.value) if callable(name.value) else []
+        found += [f"{name.path}: no {each}" for each in taken if not re.search(rf"<strong>\**{each}</strong>", text)]
     return found
-
-
-def chromium(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """A page in headless Chromium without a network: its console on stderr, what it became on stdout."""
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    if browser is None:
-        return subprocess.CompletedProcess([], 0, "", "")
-    with tempfile.TemporaryDirectory() as folder:
-        always = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}", "--dump-dom"]
-        always += ["--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--virtual-time-budget=5000"]
-        command = [browser, *always, *options, path.as_uri()]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-
-
-def too_wide(site: Path, name: str) -> list[str]:
-    """How far a page is wider than a narrow screen: what is there is cut off."""
-    measured = (site / name).with_name("measured.html")
-    root = "document.documentElement"
-    script = f"<script>onload = () => document.title = {root}.scrollWidth - {root}.clientWidth</script></body>"
-    measured.write_text((site / name).read_text(encoding="utf-8").replace("</body>", script), encoding="utf-8")
-    try:
-        shown = chromium(measured, f"--window-size={NARROW},900").stdout
-    finally:
-        measured.unlink()
-    more = re.search(r"<title>(\d+)</title>", shown)
-    return [f"{more[1]} pixels are cut off"] if more and int(more[1]) else []
-
-
-def complaints(site: Path, name: str) -> list[str]:
-    """What headless Chromium, without a network, says on the console of a page."""
-    done = chromium(site / name)
-    said = [line.partition("CONSOLE")[2] for line in done.stderr.splitlines() if "CONSOLE" in line]
-    return [line for line in said if "[PST]" not in line]  # the theme tells which colours it takes
 
 
 def main() -> int:
@@ -154,9 +118,9 @@ def main() -> int:
         if faults := styles_from_elsewhere(path):
             found[str(path.relative_to(site))] = faults
     found["the reference"] = undocumented(site)
-    for name in OPENED:
-        found[f"the console of {name}"] = complaints(site, name)
-        found[f"{name} on a narrow screen"] = too_wide(site, name)
+    start = time.monotonic()
+    found |= open_site.faults(site, pages)
+    print(f"opened in {time.monotonic() - start:.0f} s")
     for where, faults in found.items():
         for fault in faults:
             print(f"{where}: {fault}", file=sys.stderr)

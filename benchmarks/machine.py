@@ -8,7 +8,7 @@ import platform
 from pathlib import Path
 from typing import Any, Final
 
-from bayesneg.runs.record import jsonable, versions
+from bayesneg.runs.record import jsonable, processor, versions
 
 ROOT: Final = Path(__file__).parent.parent
 BENCHMARKS: Final = Path(__file__).parent
@@ -17,7 +17,7 @@ RESULTS = BENCHMARKS / "results"
 
 def machine(device: str = "") -> dict[str, Any]:
     """The machine; ``device``, where given, is what trained, by :func:`device_name`."""
-    found = {"processor": _processor(), "cores": os.cpu_count(), "system": platform.system(), "versions": versions()}
+    found = {"processor": processor(), "cores": os.cpu_count(), "system": platform.system(), "versions": versions()}
     return found | ({"device": device} if device else {})
 
 
@@ -54,9 +54,3 @@ def data_folder() -> Path:
     if folder is None or not (Path(folder) / "bns-100k-split").is_dir():
         raise SystemExit("set BAYESNEG_DATA to the folder that holds bns-100k-split (the paper's split of ML-100K)")
     return Path(folder)
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())

@@ -24,6 +24,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
+    "parameters",  # the parameters of a class, those that it inherits among them
     "public_names",  # the pages of the reference, from the package itself
     "reports",  # the reports of the gallery, made by the package itself
     "repository_links",  # links to files that are not pages
@@ -60,6 +61,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
+html_show_search_summary = False  # excerpts are fetched, which a page that was opened as a file may not
 html_theme_options = {
     "show_prev_next": True,
     "navbar_align": "left",

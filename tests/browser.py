@@ -18,14 +18,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import pytest
-
 DARK = {"name": "prefers-color-scheme", "value": "dark"}
 LIGHT = {"name": "prefers-color-scheme", "value": "light"}
 # what a reader must never see: markup that was not rendered, and what is cut off
 FLAWS = r"""
 (() => {
-  const flaws = [], raw = /\$\\|\\math|mathdefault|\bundefined\b|\bNaN\b|\{\{|\{%|\[object /;
+  const flaws = [], raw = /\$\\|\\math|mathdefault|\{\{|\{%|\[object /;
+  const missing = /\bundefined\b|\bNaN\b/;  // prose of the docs may speak of them, a number or a label may not
+  // in code a page may show markup; elsewhere it was not rendered: roles, fences, tags, escaped tags
+  const roles = /:[a-z:]+:`|\{[a-z]+(:[a-z]+)?\}`|\{code-cell\}|```|^:::/m;
+  const tags = /<\/?(b|i|p|a|em|strong|code|br|span|div|td|tr)\b[^<]*>|&(lt|gt|amp|nbsp|#\d+);/;
   const say = (what, element) => flaws.push(`${what}: ${element.outerHTML.slice(0, 160)}`);
   const lefts = element => element.getBoundingClientRect().left;
   const rights = element => element.getBoundingClientRect().right;
@@ -35,16 +37,20 @@ FLAWS = r"""
   const shown = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let node = shown.nextNode(); node; node = shown.nextNode()) {
     const around = node.parentElement;
-    if (!around.closest("script, style, noscript") && raw.test(node.data)) say("raw text", around);
+    if (around.closest("script, style, noscript, template")) continue;
+    const docs = around.closest("article.bd-article") !== null, code = around.closest("pre, code, .math") !== null;
+    const isRaw = !(docs && code) && raw.test(node.data) || !code && (roles.test(node.data) || tags.test(node.data));
+    if (isRaw || !(docs && !around.closest("td")) && missing.test(node.data)) say("raw text", around);
   }
   document.querySelectorAll("[data-chart], [data-explorer]").forEach(each => {
-    if (raw.test(each.dataset.chart ?? each.dataset.explorer)) say("raw text in what is told", each);
+    const told = each.dataset.chart ?? each.dataset.explorer;
+    if (raw.test(told) || missing.test(told)) say("raw text in what is told", each);
   });
   const across = document.documentElement.scrollWidth;
   if (across > innerWidth) flaws.push(`the page scrolls: ${across}`);
   document.querySelectorAll("body *").forEach(element => {
-    const { width } = element.getBoundingClientRect();
-    if (!width || !element.checkVisibility() || element.closest("script, defs, clipPath")) return;
+    const { width } = element.getBoundingClientRect(), seen = element.checkVisibility({ visibilityProperty: true });
+    if (width <= 1 || !seen || element.closest("script, defs, clipPath")) return;
     const svg = element.closest("svg"), style = getComputedStyle(element);
     if (element.tagName === "text" && (rights(element) > rights(svg) + 1 || lefts(element) < lefts(svg) - 1)) {
       say("cut off by its drawing", element);
@@ -61,27 +67,25 @@ FLAWS = r"""
 LONGEST = 60.0  # seconds that anything may take
 
 
-def chromium() -> str:
-    """The program, or the test is skipped."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
-        pytest.skip("no Chromium on this machine (Debian: apt-get install chromium)")
-    return found
+def chromium() -> str | None:
+    """The program, or None where there is none."""
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 class Browser:
-    """A headless browser with a profile of its own; a context manager."""
+    """A headless browser with a profile of its own and without a network; a context manager."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, program: str) -> None:
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe"]
         quiet = ["--disable-extensions", "--no-first-run", "--disable-background-networking", "--disable-sync"]
+        quiet.append("--host-resolver-rules=MAP * ~NOTFOUND")
         to_browser, self._commands = os.pipe()
         self._answers, from_browser = os.pipe()
         # the shell gives the two ends the numbers that the browser expects
         script = f'exec "$@" 3<&{to_browser} 4>&{from_browser}'
-        program = [chromium(), *options, *quiet, f"--user-data-dir={folder / 'profile'}", "about:blank"]
+        started = [program, *options, *quiet, f"--user-data-dir={folder / 'profile'}", "about:blank"]
         self._process = subprocess.Popen(
-            ["bash", "-c", script, "bash", *program],
+            ["bash", "-c", script, "bash", *started],
             pass_fds=(to_browser, from_browser),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -123,6 +127,10 @@ class Browser:
         """What the page has told since it was opened."""
         return [event for event in self._events if event.get("sessionId") == session]
 
+    def forget(self, session: str) -> None:
+        """Drop what a page has told."""
+        self._events = [event for event in self._events if event.get("sessionId") != session]
+
     def _read(self) -> Iterator[dict[str, Any]]:
         try:
             part = os.read(self._answers, 1 << 20)
@@ -137,27 +145,40 @@ class Browser:
     @contextmanager
     def page(self, path: Path, *, width: int = 1400, height: int = 900, scheme: dict = LIGHT) -> Iterator[OpenPage]:
         """Open a file; when the test is done with it, nothing may have been fetched or complained about."""
+        with self.tab(width=width, height=height, scheme=scheme) as page:
+            page.go(path)
+            yield page
+            assert page.complaints() == []
+            assert page.requests() == []
+
+    @contextmanager
+    def tab(self, *, width: int = 1400, height: int = 900, scheme: dict = LIGHT) -> Iterator[OpenPage]:
+        """An empty tab, for one page after the other."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        page = OpenPage(self, session, path)
+        page = OpenPage(self, session)
         for domain in ("Page", "Runtime", "Log", "Network"):
             page.call(f"{domain}.enable")
         page.resize(width, height)
         page.call("Emulation.setEmulatedMedia", media="screen", features=[scheme])
-        page.call("Page.navigate", url=path.as_uri())
-        page.wait("document.readyState === 'complete'")
         yield page
-        assert page.complaints() == []
-        assert page.requests() == []
         self.call("Target.closeTarget", targetId=target)
-        self._events = [event for event in self._events if event.get("sessionId") != session]
+        self.forget(session)
 
 
 class OpenPage:
     """A page in the browser."""
 
-    def __init__(self, browser: Browser, session: str, path: Path) -> None:
-        self._browser, self._session, self._path = browser, session, path
+    def __init__(self, browser: Browser, session: str) -> None:
+        self._browser, self._session, self._url = browser, session, "about:blank"
+
+    def go(self, path: Path) -> None:
+        """Open a file here; what the page before it has told is forgotten."""
+        self.value("0")
+        self._browser.forget(self._session)
+        self._url = path.as_uri()
+        self.call("Page.navigate", url=self._url)
+        self.wait(f"location.href === {json.dumps(self._url)} && document.readyState === 'complete'")
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         return self._browser.call(method, self._session, **params)
@@ -173,6 +194,12 @@ class OpenPage:
         while not self.value(expression):
             assert time.monotonic() < until, f"never true: {expression}"
             time.sleep(0.01)
+
+    def stand_still(self) -> None:
+        """No transitions: a page that is resized is at once as it will be."""
+        rule = "*, ::before, ::after { transition: none !important; animation: none !important; }"
+        made = f"(s => (s.replaceSync({json.dumps(rule)}), s))(new CSSStyleSheet())"
+        self.value(f"void (document.adoptedStyleSheets = [{made}])")
 
     def resize(self, width: int, height: int) -> None:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
@@ -225,7 +252,16 @@ class OpenPage:
     def requests(self) -> list[str]:
         """What was fetched beside the file itself."""
         asked = [event for event in self._events() if event["method"] == "Network.requestWillBeSent"]
-        return [url for event in asked if (url := event["params"]["request"]["url"]) != self._path.as_uri()]
+        return [url for event in asked if (url := event["params"]["request"]["url"]) != self._url]
+
+    def missing(self) -> list[str]:
+        """What was asked for and not there."""
+        told = [(event["method"], event["params"]) for event in self._events()]
+        asked = {
+            each["requestId"]: each["request"]["url"] for kind, each in told if kind == "Network.requestWillBeSent"
+        }
+        failed = [each for kind, each in told if kind == "Network.loadingFailed" and not each.get("canceled")]
+        return [f"{asked.get(each['requestId'], '?')}: {each['errorText']}" for each in failed]
 
     def _events(self) -> list[dict[str, Any]]:
         self.value("0")  # so that earlier events have been read

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from browser import Browser
+from browser import Browser, chromium
 
 # the tests run on every core already; threads of torch and BLAS on top would wait for each other
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -42,7 +42,10 @@ def real_data() -> Path:
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """One headless Chromium for all tests of a worker; without one the test is skipped."""
-    with Browser(tmp_path_factory.mktemp("browser")) as opened:
+    program = chromium()
+    if program is None:
+        pytest.skip("no Chromium on this machine (Debian: apt-get install chromium)")
+    with Browser(tmp_path_factory.mktemp("browser"), program) as opened:
         yield opened
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
 
+import bayesneg as bn
+from bayesneg.config.docstrings import arguments, field_sentences
 from test_docs import HOME, MARKDOWN
 from test_public_face import REACHABLE
 
@@ -23,6 +25,8 @@ def public_names():
     spec = spec_from_file_location("public_names", path)
     module = sys.modules["public_names"] = module_from_spec(spec)
     spec.loader.exec_module(module)
+    if find_spec("sphinx") is None:  # which stands in for the libraries of the integrations
+        module.MORE = tuple(name for name in module.MORE if name not in module.INTEGRATIONS)
     return module
 
 
@@ -35,6 +39,29 @@ def test_every_public_name_has_a_page(public_names, tmp_path):
         page = (tmp_path / f"{name.path}.rst").read_text(encoding="utf-8")
         assert f":: {name.path.rpartition('.')[2]}\n" in page
         assert f"({name.path}.rst)" in index, path
+
+
+def test_everything_that_can_be_passed_has_a_sentence(public_names, monkeypatch):
+    monkeypatch.syspath_prepend(HOME / "docs" / "_site")
+    from parameters import parameters
+
+    bare = {}
+    for path, name in public_names.pages().items():
+        if callable(name.value):
+            said = field_sentences(name.value) if isinstance(name.value, type) else arguments(name.value.__doc__)
+            bare[path] = [each for each in parameters(name.value) if not said.get(each)]
+    assert {path: names for path, names in bare.items() if names} == {}
+    assert parameters(bn.LightGCN)[:2] == ["learning_rate", "decay"]  # inherited ones, too
+    assert "summaries" not in parameters(bn.BNS)  # what a sampler learns is not passed
+
+
+def test_what_the_docs_import_has_a_page(public_names):
+    imported = re.compile(r"^(?:>>> )?from (bayesneg[\w.]*) import (\w+(?:, \w+)*)", flags=re.MULTILINE)
+    text = "\n".join((HOME / page).read_text(encoding="utf-8") for page in MARKDOWN)
+    found = {f"{module}.{name}" for module, names in imported.findall(text) for name in names.split(", ")}
+    homes = {name for name in found if name.rpartition(".")[0] in public_names.MORE}
+    assert homes - public_names.pages().keys() == set()
+    assert {name.rpartition(".")[0] for name in found} <= {"bayesneg", *public_names.MORE, *public_names.INTEGRATIONS}
 
 
 def test_an_object_with_two_names_has_one_page_which_names_both(public_names, tmp_path):

@@ -18,6 +18,7 @@ USES: Final = {
     "tensorboard": "`--track tensorboard:DIR`",
     "mlflow": "`--track mlflow:URI`",
     "wandb": "`--track wandb:PROJECT`",
+    "integrations": "sentence-transformers, PyKEEN, PyTorch Geometric, Lightning, and torch",
 }
 
 
@@ -50,7 +51,8 @@ def _page(found: dict[str, Any]) -> str:
         "`torch` is measured with the build for CPUs. On Linux pip takes the build for NVIDIA GPUs unless told otherwise, "
         "which brings several gigabytes of CUDA; the page of PyTorch on installing names the index of the CPU build. "
         "`constraints.txt` has the exact versions that the tests ran with: `pip install -c constraints.txt .`. Seconds "
-        f"include downloads or pip's cache, one run on {found['machine']['cores']} cores.",
+        f"include downloads or pip's cache, one run on {found['machine']['cores']} cores; a dash: measured on a busy machine, "
+        "sizes and licences only.",
         "## Licences",
         "bayesneg is Apache-2.0. What the packages state of themselves in their metadata:",
         folded(
@@ -63,7 +65,8 @@ def _page(found: dict[str, Any]) -> str:
 
 def _row(name: str, line: dict[str, Any]) -> list[str]:
     label = f"`[{name}]`" if name else "required"
-    times = [f"{line['seconds']:.0f}", f"{1000 * line['import']:.0f}", f"{1000 * line['help']:.0f}"]
+    units = {"seconds": 1, "import": 1000, "help": 1000}
+    times = [f"{unit * line[name]:.0f}" if name in line else "–" for name, unit in units.items()]
     return [label, USES.get(name, ""), str(len(line["packages"])), _mb(line), *times]
 
 

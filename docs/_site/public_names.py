@@ -9,7 +9,9 @@ from __future__ import annotations
 import inspect
 import re
 import types
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 
 FOLDER = "reference/api"
 # namespaces that are imported by themselves, beside those of bayesneg.__all__
-MORE = ("bayesneg.torch", "bayesneg.torch.losses", "bayesneg.interfaces")
+INTEGRATIONS = tuple(f"bayesneg.integrations.{name}" for name in ("sentence_transformers", "pykeen", "word_overlap"))
+MORE = ("bayesneg.torch", "bayesneg.torch.losses", *INTEGRATIONS, "bayesneg.interfaces")
+MOCKED = ["sentence_transformers", "datasets", "pykeen"]  # large, and not needed to read a docstring
 PROTOCOLS = ("Model", "Learner", "Scorer", "FollowsTraining", "TrackedRun")  # of bayesneg.interfaces, for custom models
 TITLES = {
     "training": "Train",
@@ -46,6 +50,10 @@ ABOUT = {
     "bayesneg.tracking": "Where the numbers of a run go; [how to](../../how-to/experiments.md).",
     "bayesneg.torch": "For any training loop; [how to](../../how-to/torch.md).",
     "bayesneg.torch.losses": "The losses as functions of embeddings.",
+    "bayesneg.integrations.sentence_transformers": "Text retrieval; "
+    "[how to](../../how-to/integrations/sentence-transformers.md).",
+    "bayesneg.integrations.pykeen": "Knowledge graphs; [how to](../../how-to/integrations/pykeen.md).",
+    "bayesneg.integrations.word_overlap": "A prior for pairs of texts.",
     "bayesneg.interfaces": "What custom models, draws and observers implement.",
 }
 
@@ -88,10 +96,22 @@ def names_of(namespace: str) -> list[Name]:
 
 def _module(namespace: str) -> types.ModuleType:
     parent, _, name = namespace.rpartition(".")
+    if namespace in INTEGRATIONS:
+        with _mocked():
+            return import_module(namespace)
     try:
         return import_module(namespace)
     except ModuleNotFoundError:
         return getattr(import_module(parent), name)
+
+
+def _mocked() -> AbstractContextManager[Any]:
+    """Stand-ins for libraries that are not installed where the site is built."""
+    if all(find_spec(name) for name in MOCKED):
+        return nullcontext()
+    from sphinx.ext.autodoc.mock import mock
+
+    return mock(MOCKED)
 
 
 def groups() -> dict[str, list[Name]]:

@@ -7,10 +7,11 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 import bayesneg as bn
+from bayesneg.report.tuning import write_tuning_report
 
 
 def make(folder: Path) -> None:
-    """Three small runs, and the page of each."""
+    """A comparison, an audit and a search, all small, and the page of each."""
     folder.mkdir(parents=True, exist_ok=True)
     data = bn.synthetic(300, 400, seed=0)
     split = bn.split(data, test=0.2, validation=0.1, seed=0)
@@ -20,6 +21,9 @@ def make(folder: Path) -> None:
     bn.write_report(compared, folder / "compare.html")
     audited = bn.audit(model, bn.hide(data, [0.2]), samplers, seeds=2, epochs=8, probes=500, progress=False)
     bn.write_audit(audited.records, folder / "audit.html")
+    little = {"baselines": "popularity", "trials": 4, "seeds": 2, "epochs": 5, "jobs": 1, "progress": False}
+    chosen = bn.tune(model, split, [bn.RNS(), bn.BNS()], **little)
+    write_tuning_report(chosen, folder / "tune.html")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -1,7 +1,8 @@
 """Links that are right in the repository and on the site.
 
 A page links to files beside ``docs/``: to Markdown that has a page here, and to sources, tests and records, which have
-none. On the site the first become links to that page, the others the name of the file.
+none. On the site the first become links to that page, the others the name of the file. Numbers are kept in one line
+with their intervals.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 LINK = re.compile(r"\[([^\]]*)\]\(((?:\.\./)+[^)\s#]+)(#[^)\s]*)?\)")
+# in a narrow column a number stays with its interval, and p with its value
+TOGETHER = re.compile(r"(?<=\d) ± (?=\d)|\bp [<=] (?=\d)")
 # what lies beside docs/ and has a page here
 PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 
@@ -30,7 +33,7 @@ def rewrite(app: Sphinx, name: str, source: list[str]) -> None:
             return f"[{link[1]}]({page}{link[3] or ''})"
         return f"`{inside}`" if link[1].strip("`/") in inside else f"{link[1]} (`{inside}`)"
 
-    source[0] = LINK.sub(one, source[0])
+    source[0] = TOGETHER.sub(lambda found: found[0].replace(" ", "\u00a0"), LINK.sub(one, source[0]))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

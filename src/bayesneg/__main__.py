@@ -9,14 +9,15 @@ from types import FrameType
 
 
 def main() -> None:
-    """Run the command and exit. Ctrl-C while the libraries are imported ends it without a traceback, as later."""
-    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if is_default:
-        signal.signal(signal.SIGINT, _leave)
+    """Run the command and exit. Ctrl-C or SIGTERM while libraries are imported end it without a traceback, as later."""
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    replaced = {number: handler for number, handler in usual.items() if signal.getsignal(number) is handler}
+    for number in replaced:
+        signal.signal(number, _leave)
     from bayesneg.cli import main as command
 
-    if is_default:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number, handler in replaced.items():
+        signal.signal(number, handler)
     try:
         command()
     except KeyboardInterrupt:

@@ -110,3 +110,14 @@ def test_ctrl_c_says_that_the_same_command_goes_on(bayesneg, place, monkeypatch)
     assert "keeps what was done, and the same command goes on" in stopped_early.err
     monkeypatch.undo()
     assert bayesneg(*command).code == 0
+
+
+def test_prepared_data_is_verified(bayesneg, ratings, place):
+    assert bayesneg("data", "prepare", ratings, "--out", "prepared", "-q").code == 0
+    assert bayesneg("data", "verify", "prepared").out.endswith("files are as they were written\n")
+    assert bayesneg("data", "verify", "prepared", "--json").json["files"] >= 4
+    assert "holds no prepared data" in bayesneg("data", "verify", place).error
+    content = bytearray((place / "prepared" / "indices.npy").read_bytes())
+    content[-1] ^= 1
+    (place / "prepared" / "indices.npy").write_bytes(content)
+    assert "indices.npy: the file is damaged" in bayesneg("data", "verify", "prepared").error

@@ -146,6 +146,8 @@ def test_shared_pools_are_written_as_text(bayesneg, ratings, sampler):
 @pytest.mark.parametrize("loss", ["softmax:temperature=0.1", "softmax-at-k"])
 @pytest.mark.parametrize("command", ["train", "compare", "audit", "tune"])
 def test_one_negative_with_a_loss_that_needs_several_is_refused_before_training(bayesneg, ratings, command, loss):
+    if command == "tune":
+        pytest.importorskip("optuna", reason="Optuna is not installed (the extra 'tune')")
     given = {"train": (), "compare": ("--samplers", "rns:negatives=2,dns"), "tune": ("--samplers", "dns")}
     options = given.get(command, ("--samplers", "dns"))
     said = bayesneg(command, ratings, *options, "--loss", loss, "--epochs", 1).error

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
+import polars as pl
 import pytest
 
 import bayesneg as bn
 from bayesneg.config.build import build_prior
+from bayesneg.data.splits import carve_validation
+from bayesneg.errors import InputError
 from bayesneg.samplers.priors.exposure import passed_over
 
 
@@ -165,3 +171,58 @@ def test_as_much_of_the_passed_over_is_held_out_as_of_the_chosen(tmp_path):
     held_out = split.test.contains(users, items)
     assert missing[held_out].all()
     assert np.mean(missing[~clicked]) == pytest.approx(0.25, abs=0.03)
+
+
+def timed_world(
+    folder: Path, column: str = "when", **split: Any
+) -> tuple[bn.Split, Path, np.ndarray, np.ndarray, np.ndarray]:
+    """Every pair was shown once, at a random time; the split, the file of impressions, and their columns."""
+    rng = np.random.default_rng(0)
+    users, items = (axis.ravel() for axis in np.indices((30, 40)))
+    times = rng.permutation(len(users))
+    clicked = rng.random(len(users)) < 0.2
+    path = folder / "impressions.csv"
+    columns = {"user": users, "item": items, column: times, "clicked": clicked.astype(int)}
+    pl.DataFrame(columns).write_csv(path)
+    data = bn.load(path, time_column=column, rating_column="clicked", min_rating=1)
+    return bn.split(data, **split), path, users, items, times
+
+
+@pytest.mark.parametrize("by", ["time", "last"])
+@pytest.mark.parametrize("validation", [0.0, 0.25])
+def test_what_was_passed_over_is_held_out_by_time_where_interactions_are(tmp_path, by, validation):
+    parts, path, users, items, times = timed_world(tmp_path, by=by, test=0.25, validation=validation)
+    about = {"prior": "rate", "rejected": str(path), "chosen_column": "clicked", "seen": 0.0}
+    rejected = build_prior(about, parts).fit(parts.train).rejected
+    number_of_user = {raw: number for number, raw in enumerate(parts.train.user_ids.tolist())}
+    number_of_item = {raw: number for number, raw in enumerate(parts.train.item_ids.tolist())}
+    users = np.array([number_of_user[user] for user in users])
+    items = np.array([number_of_item[item] for item in items])
+    held = [part for part in (parts.test, parts.validation) if part is not None]
+    first = np.full(parts.train.n_users, np.inf)
+    for part in held:
+        np.minimum.at(first, part.users, part.times)
+    bound = first[users] if by == "last" else np.full(len(users), first.min())
+    chosen = sum(part.contains(users, items) for part in (parts.train, *held)).astype(bool)
+    np.testing.assert_array_equal(rejected.contains(users, items), ~chosen & (times < bound))
+
+
+def test_a_random_validation_part_of_a_split_by_time_drops_a_random_share_before_it(tmp_path):
+    parts, path, *_ = timed_world(tmp_path, "time", by="time", test=0.25)
+    about = {"prior": "rate", "rejected": str(path), "chosen_column": "clicked", "seen": 0.0}
+    before = build_prior(about, parts).fit(parts.train).rejected
+    carved = carve_validation(parts, 0.25)
+    after = build_prior(about, carved).fit(carved.train).rejected
+    assert before.contains(after.users, after.indices).all()
+    assert len(after) == pytest.approx(0.75 * len(before), rel=0.1)
+
+
+def test_impressions_without_times_are_refused_where_the_newest_are_held_out(tmp_path):
+    parts, path, *_ = timed_world(tmp_path, by="time", test=0.25)
+    timeless = tmp_path / "timeless.csv"
+    pl.read_csv(path).drop("when").write_csv(timeless)
+    about = {"prior": "rate", "rejected": str(timeless), "chosen_column": "clicked", "seen": 0.0}
+    with pytest.raises(
+        InputError, match=r"timeless.* has no time for every pair.*; add a column named time, or split by"
+    ):
+        build_prior(about, parts)

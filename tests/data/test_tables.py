@@ -137,6 +137,18 @@ def test_quotes_are_plain_letters_in_a_file_with_tabs(table):
     assert load(table('user\titem\n1\t"Heat" (1995)\n')).item_ids.tolist() == ['"Heat" (1995)']
 
 
+@pytest.mark.parametrize("separator", ["\t", "|"])
+def test_fields_in_quotes_are_read_as_spreadsheets_write_them(table, separator):
+    rows = ['"user"\titem\trating', '1\t"the ""big"" sleep"\t"5"', '2\t"Heat"\t4', '3\t5" nail\t4', '4\t"Heroes\t4']
+    data = load(table("\n".join(rows).replace("\t", separator) + "\n"), min_rating=5)
+    assert pairs(data) == [(1, 'the "big" sleep')]
+    data = load(table("\n".join(rows).replace("\t", separator) + "\n"))
+    assert pairs(data) == [(1, 'the "big" sleep'), (2, "Heat"), (3, '5" nail'), (4, '"Heroes')]
+    wrong = table("\n".join([*rows, '5\t"x"\t"bad"', ""]).replace("\t", separator))
+    with pytest.raises(DataError, match=r"line 6: rating 'bad'"):
+        load(wrong, min_rating=5)
+
+
 def test_a_path_with_wildcards_is_one_file(table):
     assert pairs(load(table("user,item\n1,2\n", "a[b]*.csv"))) == [(1, 2)]
 

@@ -85,6 +85,7 @@ def test_nothing_is_cut_off_on_paper(browser, pages, name):
 
 BAD = r"""<!doctype html><meta charset="utf-8"><body style="margin: 0">
 <p>$\mathdefault{10^{-2}}$</p><p>a NaN</p><p>{{ title }}</p>
+<p>{py:class}`BNS`</p><p>:func:`fit`</p><p>&lt;b&gt;bold&lt;/b&gt;</p><p>&amp;lt;b&amp;gt;</p><p>```python</p>
 <div style="overflow: hidden; width: 90px"><p style="width: 300px">cut</p></div>
 <div style="width: 3000px">wide</div>
 <table style="table-layout: fixed; width: 60px"><td style="white-space: nowrap">wider than the cell</table>
@@ -96,11 +97,13 @@ def test_a_bad_page_is_found_out(browser, tmp_path):
     (tmp_path / "bad.html").write_text(BAD, encoding="utf-8")
     with pytest.raises(AssertionError), browser.page(tmp_path / "bad.html", width=800) as page:  # noqa: PT012
         kinds = [flaw.partition(":")[0] for flaw in page.flaws()]
-        assert kinds.count("raw text") == 3
+        assert kinds.count("raw text") == 8
         expected = {"the page scrolls", "beyond the page", "cut off", "wider than its cell", "cut off by its drawing"}
         assert expected <= set(kinds)
         assert any("a word of complaint" in said for said in page.complaints())
         assert page.requests() == ["http://127.0.0.1:9/x.png"]
+        page.wait("performance.getEntriesByType('resource').length > 0")
+        assert [each.partition(": ")[0] for each in page.missing()] == ["http://127.0.0.1:9/x.png"]
 
 
 CHART = "document.querySelectorAll('svg[data-chart]')[{}]"
@@ -285,3 +288,62 @@ def test_a_sampler_without_a_posterior_has_dashes_in_the_drill_down(browser, pag
         assert shown
         assert all(pair == ["–", "–"] for pair in shown)
         assert page.flaws() == []
+
+
+def ticks(page, chart):
+    """The labels in sight of the vertical axis, from below, as numbers."""
+    texts = f"[...{CHART.format(chart)}.querySelectorAll('[data-yaxis] text')].filter(t => !t.closest('.off'))"
+    shown = page.value(f"{texts}.map(t => [t.textContent, t.getBoundingClientRect().top])")
+    return [
+        float(text.replace("−", "-").rstrip("%"))
+        for text, _ in sorted(shown, key=lambda pair: -pair[1])
+        if "@" not in text
+    ]
+
+
+def test_the_axis_of_curves_follows_what_is_shown(browser, pages):
+    with browser.page(pages["comparison"]) as page:
+        figures = page.value("[...document.querySelectorAll('figure')].map(f => f.querySelector('strong').textContent)")
+        chart = figures.index("NDCG@20 over epochs")
+        series = page.value(f"JSON.parse({CHART.format(chart)}.dataset.chart).series.map(s => s.name)")
+        before, drawn = ticks(page, chart), page.value(f"{CHART.format(chart)}.innerHTML")
+        names = f"{CHART.format(chart)}.querySelectorAll('[data-label]')"
+        press = (
+            f"{names}.forEach(n => n.dataset.label === '{series.index('RNS')}' || n.dispatchEvent(new Event('click')))"
+        )
+        page.value(f"void {press}")
+        after = ticks(page, chart)
+        assert after == sorted(after)
+        assert after[-1] - after[0] < before[-1] - before[0]
+        values = [each.at_epochs("ndcg@20") for each in three_samplers() if each.label == "RNS"]
+        last = sum(each[8] for each in values) / len(values)
+        assert after[0] - 0.05 < last < after[-1] + 0.05
+        at = point_in_sight(page, chart, series.index("RNS"))
+        page.hover(at)
+        assert tip(page).startswith("RNS\nepoch 8")
+        # the mark of the last point stands where its value is on the new axis
+        low, high = tick_places(page, chart)
+        assert at[1] == pytest.approx(low[1] + (last - low[0]) / (high[0] - low[0]) * (high[1] - low[1]), abs=2)
+        page.hover((2, 2))
+        page.value(f"void {press}")
+        assert ticks(page, chart) == before
+        assert page.flaws() == []
+        assert len(page.value(f"{CHART.format(chart)}.innerHTML")) == pytest.approx(len(drawn), rel=0.1)
+
+
+def point_in_sight(page, chart, series):
+    """Where the last mark of a series is on the screen."""
+    uses = f"[...{CHART.format(chart)}.querySelectorAll('[data-series=\"{series}\"] use')]"
+    last = f"{uses}.filter(use => use.getAttribute('x') > 0).at(-1)"
+    page.middle("svg[data-chart]", chart)
+    return page.value(f"(b => [b.x + b.width / 2, b.y + b.height / 2])({last}.getBoundingClientRect())")
+
+
+def tick_places(page, chart):
+    """The lowest and the highest tick: (value, where its line is on the screen)."""
+    each = "g => [g.querySelector('text').textContent, g.querySelector('path').getBoundingClientRect()]"
+    groups = (
+        f"[...{CHART.format(chart)}.querySelectorAll('[data-yaxis] > g:has(path)')].filter(g => !g.closest('.off'))"
+    )
+    found = page.value(f"{groups}.map({each}).map(([t, b]) => [Number(t), b.y + b.height / 2])")
+    return found[0], found[-1]

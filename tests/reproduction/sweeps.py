@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -73,3 +74,23 @@ def recipe(folder: Path, *, epochs: int = 3) -> Path:
 
 def read(folder: Path, *, epochs: int = 3) -> Recipe:
     return Recipe.read(recipe(folder, epochs=epochs))
+
+
+def children(process: int) -> list[int]:
+    """The worker processes; multiprocessing has another one."""
+    found = []
+    for threads in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):
+            found += [int(number) for number in threads.read_text().split()]
+    return [number for number in found if b"spawn_main" in command_of(number)]
+
+
+def command_of(number: int) -> bytes:
+    try:
+        return Path(f"/proc/{number}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def is_running(number: int) -> bool:
+    return bool(command_of(number))  # that of a zombie is empty

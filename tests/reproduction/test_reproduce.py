@@ -82,22 +82,25 @@ def test_killed_at_random_moments_and_started_again_it_gives_the_same_table(fini
         assert (tmp_path / name).read_bytes() == (finished / "out" / name).read_bytes()
 
 
-def interrupted(command: list[str], records: Path) -> tuple[int, str]:
-    """The exit code of a sweep stopped by Ctrl-C once it keeps records, and what it said."""
+def interrupted(command: list[str], records: Path, number: int) -> tuple[int, str]:
+    """The exit code of a sweep stopped by a signal once it keeps records, and what it said; its workers are gone."""
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 60
-    while not records.exists():
+    while not (records.exists() and records.stat().st_size):
         assert time.monotonic() < until
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
+    workers = sweeps.children(process.pid)
+    process.send_signal(number)
     _, said = process.communicate(timeout=60)
+    assert not any(map(sweeps.is_running, workers))
     return process.returncode, said
 
 
-def test_ctrl_c_says_what_is_kept_and_how_to_go_on(finished, tmp_path):
-    command = reproducing(finished, tmp_path, jobs=1)
-    code, said = interrupted([*command, "--epochs", "60"], tmp_path / "records.jsonl")
-    assert code == 130
+@pytest.mark.parametrize(("number", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_says_what_is_kept_and_how_to_go_on(finished, tmp_path, number, expected):
+    command = reproducing(finished, tmp_path, jobs=2)
+    code, said = interrupted([*command, "--epochs", "60"], tmp_path / "records.jsonl", number)
+    assert code == expected
     assert f"{tmp_path} keeps the finished runs; resume with the same command" in said
     assert "Traceback" not in said
     assert not (tmp_path / "three.md").exists()
@@ -156,7 +159,7 @@ def test_a_mistake_is_one_sentence_before_any_work(capsys, tmp_path, monkeypatch
 
 def test_without_resume_ctrl_c_says_how_what_is_kept_is_not_run_again(finished, tmp_path):
     command = [*reproducing(finished, tmp_path, jobs=1), "--epochs", "60", "--no-resume"]
-    _, said = interrupted(command, tmp_path / "records.jsonl")
+    _, said = interrupted(command, tmp_path / "records.jsonl", signal.SIGINT)
     assert "resume with the same command without --no-resume" in said
 
 

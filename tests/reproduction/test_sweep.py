@@ -9,13 +9,13 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
 import pytest
 import sweeps
+from sweeps import children, is_running
 
 from bayesneg.errors import InputError
 from bayesneg.experiments.datasets import Source
@@ -74,26 +74,6 @@ def under_way(recipe: Path, path: Path, **more: int) -> subprocess.Popen[str]:
     process = start(recipe, path, **more)
     waited(lambda: path.exists() and path.stat().st_size)
     return process
-
-
-def children(process: int) -> list[int]:
-    """The worker processes; multiprocessing has another one."""
-    found = []
-    for threads in Path(f"/proc/{process}/task").glob("*/children"):
-        with suppress(OSError):
-            found += [int(number) for number in threads.read_text().split()]
-    return [number for number in found if b"spawn_main" in command_of(number)]
-
-
-def command_of(number: int) -> bytes:
-    try:
-        return Path(f"/proc/{number}/cmdline").read_bytes()
-    except OSError:
-        return b""
-
-
-def is_running(number: int) -> bool:
-    return bool(command_of(number))  # that of a zombie is empty
 
 
 def killing_workers(path: Path, *, n: int) -> Thread:

@@ -376,8 +376,8 @@ def test_no_request_is_lost_over_reloads_of_a_real_server(run, other, tmp_path):
             urlopen(Request(f"{home}/fold-in", data=b"x" * 2_000_000, method="POST"), timeout=10)
         assert refused.value.code == 413
         refused.value.close()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 0
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 143
         assert process.stderr.read().splitlines()[-1] == "stopped"
     finally:
         process.kill()

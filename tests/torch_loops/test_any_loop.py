@@ -168,6 +168,44 @@ def test_a_state_is_refused_where_it_is_none():
         bnt.Sampler("bns", TRAIN).load_state_dict({"epoch": 3})
 
 
+@pytest.mark.parametrize(
+    ("name", "key", "damage", "words"),
+    [
+        ("srns", "items", lambda array: array.fill_(2**30), "items has the value 1073741824, and all must be below"),
+        ("srns", "items", lambda array: array[:-1], "items has the shape"),
+        ("aobpr by factor", "orders", lambda array: array.fill_(2**30), "orders has the value 1073741824"),
+        ("aobpr by factor", "orders", lambda array: array[:-1], "orders has the shape"),
+        ("aobpr by factor", "spreads", lambda array: array * np.nan, "spreads has numbers that are not finite"),
+        ("bns", "summaries.knots", lambda array: array * np.inf, "knots has numbers that are not finite"),
+    ],
+)
+def test_a_damaged_state_is_refused_before_compiled_code_sees_it(name, key, damage, words):
+    whole, vectors = bnt.Sampler(SAMPLERS[name], TRAIN, seed=2), tables()
+    whole(USERS, ITEMS, *vectors)
+    state = whole.state_dict()
+    state["sampler"][key] = damage(state["sampler"][key].clone())
+    restored = bnt.Sampler(SAMPLERS[name], TRAIN)
+    restored.load_state_dict(state)
+    for _ in range(2):  # a second call does not get through either
+        with pytest.raises(bn.BayesnegError, match=words):
+            restored(USERS, ITEMS, *vectors)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("epoch", -1, "epoch must be a whole number of at least 1"),
+        ("seed", "x", "seed must be a whole number"),
+        ("sampler", [1], "sampler of a state must be tensors by name"),
+        ("summaries", {"knots": 1}, "summaries of a state must be tensors by name"),
+    ],
+)
+def test_a_state_of_other_types_is_refused(key, value, words):
+    state = bnt.Sampler("bns", TRAIN).state_dict()
+    with pytest.raises(bn.BayesnegError, match=words):
+        bnt.Sampler("bns", TRAIN).load_state_dict({**state, key: value})
+
+
 def test_draws_depend_on_seed_epoch_and_step_alone():
     """A batch of another size before does not change what the next one draws."""
     one, two = (bnt.Sampler(bn.RNS(), TRAIN, seed=4) for _ in range(2))

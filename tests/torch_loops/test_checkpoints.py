@@ -86,3 +86,25 @@ def test_the_summaries_of_a_gpu_go_on_from_their_state():
     restored.load_state_dict(copied(whole.state_dict()))
     for step in range(2, 4):
         torch.testing.assert_close(refreshed(whole, step), refreshed(restored, step), rtol=0, atol=0)
+
+
+def test_damaged_summaries_of_a_gpu_are_refused():
+    train = TRAIN
+    ranks = np.arange(4)
+    users, items = torch.randn(train.n_users, 3), torch.randn(train.n_items, 3)
+
+    def made() -> TorchSummaries:
+        return TorchSummaries(rows_on(train, torch.device("cpu")), ranks, 3, torch.device("cpu"))
+
+    whole = made()
+    whole.refresh(torch.arange(5), (users, items), 1, moved=0.1, pool=10, over_all=False)
+    state = whole.state_dict()
+    made().load_state_dict(state)
+    for key, value in (
+        ("items", state["items"] + 2**30),
+        ("slots", state["slots"] + 2**30),
+        ("knots", state["knots"] * np.nan),
+        ("then", state["then"][:, :2]),
+    ):
+        with pytest.raises(bn.BayesnegError, match=key):
+            made().load_state_dict({**state, key: value})

@@ -1,7 +1,7 @@
 """The command line: each command a few lines that call the library.
 
 Results go to stdout, as tables or with --json as one object; progress and notes go to stderr. Exit codes: 0 done, 2 the
-input is wrong, 1 anything else, 130 interrupted.
+input is wrong, 1 anything else, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from bayesneg import __version__
 from bayesneg.cli import audit, compare, data, priors, reproduce, train, tune
 from bayesneg.cli.finished import evaluate, export, recommend, report, serve, similar
 from bayesneg.cli.groups import bounded
+from bayesneg.cli.interrupt import ending, terminable
 from bayesneg.cli.output import say, with_options_alone
 from bayesneg.cli.training.listings import BriefHelp
 from bayesneg.cli.training.processes import is_first, is_of_collective, leave, lost_contact, say_error
@@ -71,7 +72,7 @@ app.command()(priors.priors)
 app.command()(reproduce.reproduce)
 app.add_typer(data.app, name="data")
 for _each in (*app.registered_commands, *data.app.registered_commands):
-    _each.callback = _each.callback and bounded(_each.callback)
+    _each.callback = _each.callback and ending(bounded(_each.callback))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -79,7 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as stderr: ± must not end a command where only ASCII goes
     try:
-        status = _status(arguments)
+        with terminable():
+            status = _status(arguments)
     finally:
         leave()
     sys.exit(status)

@@ -1,4 +1,4 @@
-"""``bayesneg data``: list, download, describe and prepare datasets."""
+"""``bayesneg data``: list, download, describe, prepare and verify datasets."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,11 +15,12 @@ from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
 from bayesneg.cli.output import as_text, say, show, show_json, show_table
 from bayesneg.cli.prepare import prepare
+from bayesneg.errors import InputError
 
 if TYPE_CHECKING:
     from bayesneg.data.interactions import Interactions
 
-app = typer.Typer(help="List, download, describe and prepare datasets.", no_args_is_help=True)
+app = typer.Typer(help="List, download, describe, prepare and verify datasets.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="ml-100k or ml-1m")]
 QUANTILES = {"least": 0.0, "median": 0.5, "most": 1.0}
 
@@ -84,6 +86,28 @@ def describe(reading: opt.Reading, json: opt.Json = False) -> None:
 
 
 app.command()(prepare)
+
+
+@app.command()
+def verify(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="what bayesneg data prepare wrote")],
+    json: opt.Json = False,
+) -> None:
+    """Read every file of prepared data and of its splits, and compare it with its sha256.
+
+    \b
+    Example:
+      bayesneg data verify prepared
+    """
+    from bayesneg.data.prepared.folder import is_prepared, verify
+
+    if not is_prepared(folder):
+        raise InputError(f"{folder} holds no prepared data; give the folder that 'bayesneg data prepare --out' wrote")
+    n_files = verify(folder)
+    if json:
+        show_json({"folder": str(folder), "files": n_files})
+    else:
+        show(f"{folder}: {n_files} files are as they were written")
 
 
 def _facts(found: Interactions) -> dict[str, Any]:

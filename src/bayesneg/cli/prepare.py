@@ -13,6 +13,7 @@ import typer
 
 from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
+from bayesneg.cli.interrupt import told
 from bayesneg.cli.output import as_text, named_as_options, say, show_json, show_table
 from bayesneg.progress import Log
 
@@ -115,8 +116,8 @@ def _repeatable(out: Path) -> Iterator[None]:
     """Says after Ctrl-C how to go on."""
     try:
         yield
-    except KeyboardInterrupt:
-        say(f"interrupted; {out} keeps what was done, and the same command goes on")
+    except KeyboardInterrupt as error:
+        told(error, f"interrupted; {out} keeps what was done, and the same command goes on")
         raise
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bayesneg.cli import options as opt
+from bayesneg.cli.interrupt import told
 from bayesneg.cli.output import counted, say, show, show_json, show_table
 from bayesneg.errors import InputError
 
@@ -81,8 +82,8 @@ def reproduce(
             progress=not quiet,
             allow_code=allow_code,
         )
-    except KeyboardInterrupt:
-        say(f"interrupted; {out} keeps the finished runs; resume with {_again(resume)}")
+    except KeyboardInterrupt as error:
+        told(error, f"interrupted; {out} keeps the finished runs; resume with {_again(resume)}")
         raise
     if json:
         show_json(_as_json(result))

@@ -15,7 +15,7 @@ import typer
 
 from bayesneg.cli import options as opt
 from bayesneg.cli.groups import command
-from bayesneg.cli.interrupt import interruptible
+from bayesneg.cli.interrupt import interruptible, told
 from bayesneg.cli.output import counted, named_as_options, say, show, show_json, show_table, warnings_as_notes
 from bayesneg.cli.show import show_comparison
 from bayesneg.cli.training.comparing import Tuning
@@ -154,9 +154,9 @@ def _interruptible(storage: str | None, out: Path | None) -> Iterator[None]:
         return
     try:
         yield
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         again = "" if out is None else " and --resume"
-        say(f"interrupted; --storage keeps the trials that ended; go on with the same command{again}")
+        told(error, f"interrupted; --storage keeps the trials that ended; go on with the same command{again}")
         raise
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 from bayesneg.config.custom import custom_prior, is_custom, sentences_about
@@ -256,19 +257,20 @@ def _wrapped(prior: Prior, given: Settings, split: Split) -> Prior:
 def _rejected(given: Settings, split: Split) -> Interactions:
     """The pairs shown without an interaction: all rows of the file, or those that a column marks.
 
-    The same share of the shown pairs is held out as of the interactions: otherwise only test labels would be missing
-    from them, and the prior would leak these.
+    Of the latter those are held out that the split would hold out, were they interactions.
     """
     from bayesneg.data.load import load  # reads tables, which a bare machine cannot
 
     held_out = split.held_out
-    shown = load(given["rejected"])
+    origin = split.origin or split.train.origin or {}
+    is_the_data = Path(str(origin.get("data"))) == Path(given["rejected"]).resolve()
+    shown = load(given["rejected"], time_column=origin.get("time_column") if is_the_data else None)
     if "chosen_column" in given:
         try:
             chosen = load(given["rejected"], rating_column=given["chosen_column"], min_rating=ABOVE_0)
         except BayesnegError as error:
             raise InputError(f"chosen_column={given['chosen_column']}: {error}") from error
-        shown = passed_over(shown, chosen, held_out=len(held_out) / (len(held_out) + len(split.train)))
+        shown = passed_over(shown, chosen, split)
     shown = replace(shown, origin={key: given[key] for key in ("rejected", "chosen_column") if key in given})
     if n_held_out := int(matched(shown, split.train).contains(held_out.users, held_out.indices).sum()):
         raise InputError(

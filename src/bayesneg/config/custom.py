@@ -103,12 +103,12 @@ def _module(path: Path) -> ModuleType:
     if not path.is_file():
         raise InputError(f"{path} does not exist; a custom sampler or loss is written file.py:Class")
     source = path.read_bytes()
-    if name in sys.modules and getattr(sys.modules[name], OF_MODULE) == digest_of_source(source):
+    if name in sys.modules and vars(sys.modules[name])[OF_MODULE] == digest_of_source(source):
         return sys.modules[name]
     found = importlib.util.spec_from_file_location(name, path)
     assert found is not None
     module = importlib.util.module_from_spec(found)
-    setattr(module, OF_MODULE, digest_of_source(source))  # of what is run here, and no compiled file beside it
+    vars(module)[OF_MODULE] = digest_of_source(source)  # of what is run here, and no compiled file beside it
     sys.modules[name] = module  # dataclasses look their module up
     try:
         exec(compile(source, path, "exec"), vars(module))

@@ -97,6 +97,21 @@ class Split:
         marks = "/".join("-" if part is None else part.fingerprint for part in parts)
         return hashlib.sha256(marks.encode()).hexdigest()[:16]
 
+    def rule_of(self, part: str) -> str:
+        """How a part was held out, as :attr:`how` says; a part that was given counts as random.
+
+        Args:
+            part: ``"test"`` or ``"validation"``.
+
+        Returns:
+            ``"interaction"``, ``"user"``, ``"last"`` or ``"time"``.
+        """
+        for step in self.how.split(";"):
+            words = dict(word.partition("=")[::2] for word in step.split())
+            if part in words and "by" in words:
+                return words["by"]
+        return "interaction"
+
     def whole(self) -> Split:
         """Everything known as training data, with nothing held out: for a final model, which cannot be evaluated.
 

@@ -19,6 +19,8 @@ from bayesneg.checks import number, one_of, whole
 from bayesneg.errors import InputError
 from bayesneg.torch import choose
 
+__all__ = ["BayesianNegativeSampler"]
+
 SIDES = (0, 2)  # the columns of head and tail
 
 

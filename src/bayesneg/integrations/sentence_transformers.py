@@ -21,6 +21,8 @@ from bayesneg.errors import InputError
 from bayesneg.integrations.word_overlap import PairPrior
 from bayesneg.torch import log_unbias
 
+__all__ = ["PosteriorRankingLoss", "keep_true_negatives"]
+
 
 class PosteriorRankingLoss(MultipleNegativesRankingLoss):
     """``MultipleNegativesRankingLoss`` whose negatives count as much as they are probably true.

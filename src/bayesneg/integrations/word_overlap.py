@@ -15,6 +15,8 @@ BINS = 24
 SAMPLE = 20_000  # pairs of rows, and sums of observed overlaps, that the calibration counts
 HIGHEST = 0.95
 
+__all__ = ["PairPrior", "WordOverlap"]
+
 
 class PairPrior(Protocol):
     """Prior probabilities for the rows of a dataset of (anchor, positive) pairs."""

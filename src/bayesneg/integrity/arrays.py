@@ -15,7 +15,7 @@ import numpy as np
 from bayesneg.errors import DamagedError
 
 Length = int | str  # a name stands for a length that is the same wherever it is used; "items + 1" is one more
-FAMILIES = {"float": "f", "integer": "iu"}  # families of types, by numpy's kinds
+FAMILIES = {"float": "f", "integer": "iu", "number": "fiu"}  # families of types, by numpy's kinds
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class ArraySpec:
 
     Args:
         shape: Its lengths: numbers, or names such as ``"users"``, ``"items"`` and ``"dim"``.
-        dtype: ``"float"`` or ``"integer"`` for any of the family, or the exact name of a type.
+        dtype: ``"float"``, ``"integer"`` or ``"number"`` for any of the family, or the exact name of a type.
         least: Least value; None for no bound.
         most: Largest value; None for no bound.
         below: Number, or name of a length, that every value is below; None for no bound.

@@ -41,8 +41,9 @@ def code_digest(value: type | FunctionType) -> str | None:
     package = value.__module__.partition(".")[0]
     if package in ("bayesneg", "builtins"):
         return None
-    if whole := getattr(sys.modules.get(value.__module__), OF_MODULE, None):
-        return str(whole)
+    home = sys.modules.get(value.__module__)
+    if home is not None and OF_MODULE in vars(home):
+        return str(vars(home)[OF_MODULE])
     bases = value.__mro__ if isinstance(value, type) else (value,)
     parts = [_definition(each) for each in bases if each.__module__.partition(".")[0] == package]
     found = [part for part in parts if part is not None]

@@ -10,13 +10,21 @@ Status = Literal["finished", "interrupted", "failed"]
 
 
 class TrackedRun(NamedTuple):
-    """A run as a tracker is told of it, before its first epoch."""
+    """A run as a tracker is told of it, before its first epoch.
 
-    name: str  # the label
-    parameters: Mapping[str, bool | int | float | str]  # what run.toml holds, settings as model.dim
+    Args:
+        name: The label of the run.
+        parameters: What ``run.toml`` holds, settings as ``model.dim``.
+        tags: Facts about the run, such as the dataset.
+        epochs_done: Epochs that a resumed run has trained before.
+        continued: What ``Tracker.start`` returned when the resumed run began.
+    """
+
+    name: str
+    parameters: Mapping[str, bool | int | float | str]
     tags: Mapping[str, str]
-    epochs_done: int = 0  # of a resumed run
-    continued: str | None = None  # what Tracker.start returned when the resumed run began
+    epochs_done: int = 0
+    continued: str | None = None
 
 
 class Tracker(ABC):

@@ -16,8 +16,8 @@ from bayesneg.models.scorers import Cold, EmbeddingScorer, LinearScorer
 COLD_ITEMS = "cold_items"
 COLD = ("cold_users", COLD_ITEMS, "scores_of_cold_users")  # (n_users,) and (n_items,) bool, (n_items,)
 VECTORS: Specs = {
-    "users": ArraySpec(("users", "dim")),
-    "items": ArraySpec(("items", "dim")),
+    "users": ArraySpec(("users", "dim"), "number"),  # custom models may count in whole numbers
+    "items": ArraySpec(("items", "dim"), "number"),
     "cold_users": ArraySpec(("users",), "bool", optional=True),
     COLD_ITEMS: ArraySpec(("items",), "bool", optional=True),
     "scores_of_cold_users": ArraySpec(("items",), optional=True),

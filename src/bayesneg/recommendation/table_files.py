@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     Append = Callable[[pl.DataFrame, BinaryIO, bool], None]
 
 APPENDED: Final[dict[str, Append]] = {  # ending → how a frame is appended to a file; True for the first
-    ".csv": lambda frame, file, first: frame.write_csv(file, include_header=first),
+    ".csv": lambda frame, file, first: for_spreadsheets(frame).write_csv(file, include_header=first),
     ".jsonl": lambda frame, file, first: frame.write_ndjson(file),
 }
 ENDINGS: Final = (".parquet", *APPENDED)
+FORMULA: Final = r"^[=+\-@\t\r]"  # how a cell begins that a spreadsheet computes
 
 
 def check_ending(path: Path, option: str) -> None:
@@ -30,6 +31,25 @@ def check_ending(path: Path, option: str) -> None:
         raise InputError(
             f"{option} {path} must end in {', '.join(others)} or {last}, which says how the file is written"
         )
+
+
+def for_spreadsheets(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame for CSV: a ``'`` before each text that a spreadsheet would compute as a formula; numbers stay.
+
+    Args:
+        frame: Identifiers, titles and numbers.
+
+    Returns:
+        A frame of the same columns.
+    """
+    import polars as pl
+
+    texts = [pl.col(name) for name, kind in frame.schema.items() if kind == pl.String]
+    begins = [text.str.contains(FORMULA) & text.cast(pl.Float64, strict=False).is_null() for text in texts]
+    return frame.with_columns(
+        pl.when(is_formula).then("'" + text).otherwise(text).name.keep()
+        for text, is_formula in zip(texts, begins, strict=True)
+    )
 
 
 def write_frames(frames: Iterable[pl.DataFrame], path: str | Path) -> int:

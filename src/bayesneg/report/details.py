@@ -49,7 +49,7 @@ def details(found: Mapping[str, Sequence[RunRecord]]) -> Section:
             ),
         ]
     if versions := _merged([run.versions for runs in found.values() for run in runs]):
-        software = tables.facts("Software versions of the runs", list(versions.items()))
+        software = tables.facts("Software and machine of the runs", list(versions.items()))
         folds.append(Section("Versions", tables=[software]))
     return Section("Details", folds=folds)
 

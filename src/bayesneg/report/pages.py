@@ -24,7 +24,7 @@ from bayesneg.whole_files import write_text
 if TYPE_CHECKING:
     import jinja2
 
-SCRIPTS: Final = ("theme.js", "tables.js", "charts.js", "explorer.js")  # one after the other
+SCRIPTS: Final = ("theme.js", "tables.js", "axes.js", "charts.js", "explorer.js")  # one after the other
 
 
 @dataclass(frozen=True)

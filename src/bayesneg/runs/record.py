@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import platform
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
 from importlib import metadata
+from pathlib import Path
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, Final, Literal
 
@@ -36,7 +39,7 @@ class RunRecord:
         model: The model's settings as text, such as ``MF (dim=64)``.
         loss: The loss's settings as text, such as ``Softmax (temperature=0.2)``; empty for a baseline.
         spec: Settings of the model, the sampler and the loss in plain values, and ``evaluate_every``.
-        versions: Versions of Python and of the libraries that compute, and the GPU.
+        versions: Versions of Python and of the libraries that compute; the GPU, the CPU and the threads of BLAS.
         data: Counts and the fingerprint of the split: ``n_users``, ``n_items``, ``n_train``, ``fingerprint``, …;
             digests of the ``user_columns``, which it does not cover.
         epochs: One line per epoch, each with the key ``epoch``, sampling quality, seconds, and metrics if evaluated.
@@ -274,6 +277,22 @@ def versions(device: str = "") -> dict[str, str]:
         with suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
     return found | ({"device": device} if device else {})
+
+
+def machine() -> dict[str, str]:
+    """What else decides the last bits of the numbers: the processor, and the threads of BLAS."""
+    named = (os.environ.get(name) for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"))
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {"cpu": processor(), "blas_threads": next(filter(None, named), str(usable))}
+
+
+@cache
+def processor() -> str:
+    """The type of the processor, as the system names it."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8", errors="replace").splitlines() if info.exists() else []
+    named = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor() or platform.machine())
 
 
 def data_facts(split: Split, wanted: int) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from bayesneg.integrity.locks import FileLock
 from bayesneg.interfaces import Loss, Model, NegativeSampler
 from bayesneg.models.torch.settings import TorchSettings, require_torch
 from bayesneg.runs import folder as files
-from bayesneg.runs.record import RunRecord, data_facts, describe, settings_text, versions
+from bayesneg.runs.record import RunRecord, data_facts, describe, machine, settings_text, versions
 from bayesneg.runs.run import Run
 from bayesneg.whole_files import remove_unfinished
 
@@ -137,7 +137,7 @@ def begun_record(
             **({} if patience is None else {"patience": patience}),
             **({} if start is None else {"start": dict(start)}),
         },
-        versions=versions(_gpu(model)),
+        versions=versions(_gpu(model)) | machine(),
         data=data_facts(split, wanted),
         select=_selection(select, split),
         uses_test_labels=sampler is not None and sampler.uses_test_labels,

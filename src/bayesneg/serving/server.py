@@ -82,8 +82,6 @@ def serve(
         reloader.start()
         try:
             uvicorn.Server(config).run(sockets=[opened])
-        except KeyboardInterrupt:
-            say("stopped")
         finally:
             reloader.stop()
 

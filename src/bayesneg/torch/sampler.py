@@ -17,10 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bayesneg.checks import one_of
+from bayesneg.checks import one_of, whole
 from bayesneg.data import lookup
 from bayesneg.data.interactions import Interactions
-from bayesneg.errors import InputError
+from bayesneg.errors import DamagedError, InputError
+from bayesneg.integrity.arrays import check_arrays
 from bayesneg.interfaces import Batch, Negatives, NegativeSampler, RuleSampler
 from bayesneg.kernels.reference.mixing import Layers
 from bayesneg.models.torch.batch_scores import EmbeddingScores, pooled
@@ -32,10 +33,19 @@ from bayesneg.seeding import seed_from, stream
 from bayesneg.torch.device_draws import DeviceDraws
 from bayesneg.torch.recorded_call import RecordedCalls
 from bayesneg.torch.tensor_scorer import TensorScorer
-from bayesneg.torch.validation import check_lengths, check_numbers, check_table, readable, same_device, training_data
+from bayesneg.torch.validation import (
+    check_lengths,
+    check_numbers,
+    check_table,
+    check_tensors,
+    readable,
+    same_device,
+    training_data,
+)
 
 LayerTables = Tensor | Sequence[Tensor]
 EXACT_ON_GPU = 1 << 18  # items up to which cdf="auto" of BNS is exact on a GPU; on a CPU summaries are faster
+COUNTERS = {"seed": 0, "epoch": 1, "step": 0}  # of a state, with the least value of each
 SCORES = 1 << 26  # held at once where a rule reads whole score lists
 
 
@@ -71,7 +81,7 @@ class Sampler:
         self._saved: dict[str, np.ndarray] | None = None
         self._summaries: Mapping[str, Tensor] | None = None  # saved ones of a GPU
 
-    def _bind(self, device: torch.device) -> None:
+    def _bind(self, device: torch.device, dim: int) -> None:
         """Prepare the sampler for a device; a state that it has learned goes with it."""
         if self._sampler is not None:
             self._saved, self._summaries = self._stored(), self._stored_summaries()
@@ -81,7 +91,7 @@ class Sampler:
             given = replace(given, cdf="exact" if exact else "refreshed")
         self._sampler = given.prepare(self.train, rng=stream(self.seed, "sampler"))
         if self._saved is not None:
-            self._sampler.load_state_dict(self._saved)
+            self._restore(self._sampler, self._saved, dim)
         rows = rows_on(self.train, device)
         self._scorer = TensorScorer(self.train, rows, self._summaries)
         self._on_device = draws_itself(device) and self._plans(self._sampler)
@@ -90,6 +100,17 @@ class Sampler:
         self._recorded: RecordedCalls | None = None
         if isinstance(self._source, DeviceDraws) and device.type == "cuda":
             self._recorded = RecordedCalls(self._source.generator)
+
+    def _restore(self, sampler: NegativeSampler, state: Mapping[str, np.ndarray], dim: int) -> None:
+        """Give the sampler its state, after its arrays were checked: compiled code looks up whatever is in them."""
+        sizes = {"users": self.train.n_users, "items": self.train.n_items, "dim": dim, "factors": dim}
+        try:
+            check_arrays(state, sampler.state_specs(self.train), sizes)
+        except DamagedError as error:
+            self._sampler = None
+            what = "the state does not fit the sampler, its data and the embeddings, or is damaged"
+            raise InputError(f"{what} ({error}); load that of a sampler with the same settings and data") from error
+        sampler.load_state_dict(state)
 
     def _plans(self, sampler: NegativeSampler) -> bool:
         """Whether a device can make the draws itself."""
@@ -134,7 +155,7 @@ class Sampler:
         check_numbers("positives", positives, 0, n_items)
         check_lengths(users, positives)
         if self._sampler is None or self._device != users.device:
-            self._bind(users.device)
+            self._bind(users.device, layers.users[0].shape[1])
         with torch.no_grad(), in_full_precision(users.device.type), current(users.device):
             return self._sample(users.long(), positives.long(), layers)
 
@@ -236,7 +257,7 @@ class Sampler:
         """
         vectors = pooled(self._layers(user_vectors, item_vectors))
         if self._sampler is None or self._device != vectors[0].device:
-            self._bind(vectors[0].device)
+            self._bind(vectors[0].device, vectors[0].shape[1])
         assert self._sampler is not None
         self._negatives.store()
         nobody = torch.zeros(0, dtype=torch.int64, device=self._device)
@@ -282,13 +303,21 @@ class Sampler:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore a state.
 
+        Shapes, types, ranges and finite numbers are checked, those of arrays at the next call, when the width of the
+        embeddings is known. A state has no digest: what writes the file must notice a flipped bit.
+
         Args:
             state: What :meth:`state_dict` returned.
         """
-        missing = [key for key in ("seed", "epoch", "step", "sampler", "summaries") if key not in state]
+        missing = [key for key in (*COUNTERS, "sampler", "summaries") if key not in state]
         if missing:
             raise InputError(f"state must be what state_dict() of a Sampler returned; it has no {missing[0]!r}")
-        self.seed, self.epoch, self.step = int(state["seed"]), int(state["epoch"]), int(state["step"])
+        counters = {key: state[key].item() if isinstance(state[key], Tensor) else state[key] for key in COUNTERS}
+        for key, least in COUNTERS.items():
+            whole(key, counters[key], least=least)
+        for key in ("sampler", "summaries"):
+            check_tensors(key, state[key])
+        self.seed, self.epoch, self.step = map(int, counters.values())
         saved = state["sampler"]
         self._saved = None if saved is None else {key: value.cpu().numpy() for key, value in saved.items()}
         self._summaries = state["summaries"]

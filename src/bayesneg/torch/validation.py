@@ -6,6 +6,7 @@ that would wait for the device.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -178,3 +179,16 @@ def training_data(name: str, train: Any) -> Interactions:
         f"{name} must be interactions, as bn.load and bn.split give them, or a SciPy sparse matrix, got "
         f"{type(train).__name__}"
     )
+
+
+def check_tensors(name: str, values: Any) -> None:
+    """An error unless a part of a state is None or tensors by name.
+
+    Args:
+        name: Name of the part.
+        values: What the state has there.
+    """
+    if values is not None and not (
+        isinstance(values, Mapping) and all(isinstance(each, Tensor) for each in values.values())
+    ):
+        raise InputError(f"{name} of a state must be tensors by name, got {type(values).__name__}")

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import bayesneg as bn
+from bayesneg.data.prepared.folder import verify
 from bayesneg.integrity.digests import sealed
 
 GOOD = pl.DataFrame({"user": [1, 2, 2], "item": [5, 5, 6], "rating": [1.0, 4.0, 5.0]})
@@ -172,11 +173,31 @@ def test_a_flipped_bit_of_prepared_data_is_refused(parts, tmp_path):
     assert bn.split(bn.load(out), test=0.4).fingerprint == mark
 
 
+def test_of_a_large_file_a_sample_is_compared_and_all_of_it_by_verify(parts, tmp_path, monkeypatch):
+    for name, value in {"LARGE": 100, "BLOCK": 8, "N_BLOCKS": 2}.items():  # a sample is the first and the last 8 bytes
+        monkeypatch.setattr(f"bayesneg.integrity.digests.{name}", value)
+    out = tmp_path / "out"
+    bn.split(bn.prepare(parts, out), test=0.4)
+    n_files = verify(out)
+    assert n_files >= 9
+    for path in (out / "indices.npy", next(out.glob("splits/*/train/indptr.npy"))):
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        with pytest.raises(bn.BayesnegError, match=f"{path}: the file is damaged"):
+            bn.split(bn.load(out), test=0.4)
+        path.write_bytes(whole[:120] + b"\t" + whole[121:])  # for a space of the header
+        assert len(bn.split(bn.load(out), test=0.4).train), "what the docs say is not noticed"
+        with pytest.raises(bn.BayesnegError, match=f"{path}: the file is damaged"):
+            verify(out)
+        path.write_bytes(whole)
+    assert verify(out) == n_files
+
+
 def test_an_item_number_that_no_item_has_does_not_reach_compiled_code(parts, tmp_path, monkeypatch):
-    """In a file whose digest is not compared, since it is large."""
+    """In a file whose digest is not compared, since it is large and has none of a sample."""
     out = tmp_path / "out"
     n_items = bn.prepare(parts, out).n_items
-    monkeypatch.setattr("bayesneg.data.prepared.folder.SMALL", 0)
+    monkeypatch.setattr("bayesneg.integrity.digests.LARGE", 0)
     rows = np.load(out / "indices.npy")
     rows[1] = n_items
     np.save(out / "indices.npy", rows)

@@ -13,6 +13,7 @@ from bayesneg.cli.finished.arguments import RunFolder
 from bayesneg.cli.output import check_file, say, show_json
 from bayesneg.cli.show import show_report
 from bayesneg.errors import InputError
+from bayesneg.recommendation.table_files import for_spreadsheets
 from bayesneg.runs.reported import measured_before
 from bayesneg.whole_files import write_whole
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from bayesneg.runs.record import RunRecord
 
 PER_USER: Final[dict[str, Callable[[pl.DataFrame, Path], None]]] = {  # ending → how the rows are written
-    ".csv": lambda frame, path: frame.write_csv(path),
+    ".csv": lambda frame, path: for_spreadsheets(frame).write_csv(path),
     ".parquet": lambda frame, path: frame.write_parquet(path),
 }
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bayesneg.cli.interrupt import told
 from bayesneg.cli.output import named_as_options, say
 
 
@@ -39,4 +40,8 @@ def serve(
 
     with named_as_options("port", "host", "watch", "max_k", "max_ids", "max_body"):
         limits = Limits(max_k=max_k, max_ids=max_ids, max_body=max_body)
-        answer(folder, host=host, port=port, index=not exact, watch=watch, limits=limits, say=say)
+        try:
+            answer(folder, host=host, port=port, index=not exact, watch=watch, limits=limits, say=say)
+        except KeyboardInterrupt as error:
+            told(error, "stopped")
+            raise

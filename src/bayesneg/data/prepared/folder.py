@@ -33,7 +33,6 @@ FACTS: Final = "prepared.json"
 FORMAT: Final = "bayesneg prepared data"
 VERSION: Final = 1
 USERS, ITEMS = "user_ids", "item_ids"
-SMALL: Final = 4 << 20  # bytes of a file whose digest is compared each time it is loaded
 WAY_OUT: Final = "prepare the data again, into a new folder"
 
 
@@ -64,19 +63,19 @@ def read_facts(folder: Path) -> dict[str, Any]:
 
 
 def check_files(folder: Path, facts: Mapping[str, Any], *, way_out: str, all_of_them: bool = False) -> None:
-    """Compare the files with what was written: their sizes, and the digests of those that are read in no time.
+    """Compare the files with what was written: sizes and digests, of a file above 4 MiB that of a sample.
 
     Args:
         folder: The folder, of prepared data or of a split.
         facts: What its JSON file holds; an earlier version lists no files.
         way_out: What to do about a damaged file, the end of the sentence.
-        all_of_them: Whether to read large files too.
+        all_of_them: Whether to read large files as a whole.
     """
     for name, one in facts.get("files", {}).items():
         if not (folder / name).is_file():
             continue  # whoever reads it says so; numbers as identifiers are there twice
         with as_data_error():
-            check_file(folder / name, one, way_out=way_out, content=all_of_them or one["bytes"] <= SMALL)
+            check_file(folder / name, one, way_out=way_out, content=all_of_them)
 
 
 @contextmanager
@@ -90,7 +89,7 @@ def as_data_error() -> Iterator[None]:
 
 def load_prepared(folder: Path, *, name: str) -> Interactions:
     """The interactions of a prepared folder, mapped: nothing large is read before it is used, except identifiers of
-    text; the digests of large files are compared by :func:`check_files` when that is asked for.
+    text, and samples of large files, which are compared with their digests.
     """
     facts = read_facts(folder)
     check_files(folder, facts, way_out=WAY_OUT)
@@ -100,6 +99,30 @@ def load_prepared(folder: Path, *, name: str) -> Interactions:
     if counted != (facts["interactions"], facts["users"], facts["items"], facts["users"]):
         raise DataError(f"{folder}: its arrays do not have the lengths that {FACTS} says; prepare the data again")
     return with_fingerprint(data, facts["fingerprint"])
+
+
+def verify(folder: Path) -> int:
+    """Read every file of prepared data, and of its stored splits, and compare it with its digest.
+
+    Args:
+        folder: The folder.
+
+    Returns:
+        The number of files.
+
+    Raises:
+        DataError: A file is damaged; the sentence names it.
+    """
+    n_files = 0
+    for whole in (folder / FACTS, *sorted(folder.glob("splits/*/split.json"))):
+        is_split = whole.name != FACTS
+        facts = read_json(whole) if is_split else read_facts(folder)
+        way_out = f"delete {whole.parent}, which is made again" if is_split else WAY_OUT
+        with as_data_error():
+            check_seal(facts, whole, way_out=way_out)
+        check_files(whole.parent, facts, way_out=way_out, all_of_them=True)
+        n_files += len(facts.get("files", {}))
+    return n_files
 
 
 def check_rows(folder: Path, data: Interactions, *, way_out: str) -> None:

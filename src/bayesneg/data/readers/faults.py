@@ -10,7 +10,7 @@ from typing import TextIO
 
 import polars as pl
 
-from bayesneg.data.readers.sniffing import Layout
+from bayesneg.data.readers.sniffing import Layout, split_line
 from bayesneg.data.readers.values import as_times
 from bayesneg.errors import DataError
 
@@ -29,7 +29,7 @@ def _rows(layout: Layout) -> Iterator[tuple[int, list[str]]]:
         if layout.quote:
             rows = _quoted_rows(stream, layout)
         else:
-            rows = ((n, line.rstrip("\r\n").split(layout.separator)) for n, line in enumerate(stream, 1))
+            rows = ((n, split_line(line.rstrip("\r\n"), layout.separator)) for n, line in enumerate(stream, 1))
         for number, fields in rows:
             blank = len(fields) <= 1 and not "".join(fields).strip()
             if number > layout.n_skipped and not blank:

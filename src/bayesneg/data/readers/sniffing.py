@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from bayesneg.data.readers.columns import ColumnPositions, Columns, find, find_b
 from bayesneg.errors import DataError
 
 SEPARATORS = ("::", "\t", ",", ";", "|", " ")  # tried in this order
-QUOTED = (",", ";")  # elsewhere a quotation mark is a character like any other
+QUOTED = (",", ";")
+QUOTED_FIELD = '^"((?:[^"]|"")*)"$'
+UNQUOTED = ("\t", "|")  # fields in quotation marks are unquoted, other marks are characters like any other
 SAMPLE_BYTES = 1 << 16
 LONG_SAMPLE_BYTES = 1 << 24
 COMPRESSED = {
@@ -40,6 +43,11 @@ class Layout:
     @property
     def quote(self) -> str | None:
         return '"' if self.separator in QUOTED else None
+
+    @property
+    def unquotes(self) -> bool:
+        """Whether fields that are wholly in quotation marks stand for what is between them."""
+        return self.separator in UNQUOTED
 
 
 def sample_lines(path: Path) -> tuple[list[str], list[int]]:
@@ -104,7 +112,13 @@ def split_line(line: str, separator: str) -> list[str]:
     """The fields of one line."""
     if separator in QUOTED:
         return next(csv.reader([line], delimiter=separator))
-    return line.split(separator)
+    fields = line.split(separator)
+    return [_unquoted(field) for field in fields] if separator in UNQUOTED else fields
+
+
+def _unquoted(field: str) -> str:
+    found = re.fullmatch(QUOTED_FIELD, field, re.DOTALL)
+    return found[1].replace('""', '"') if found else field
 
 
 def _is_number(field: str) -> bool:

@@ -16,7 +16,7 @@ import polars as pl
 from bayesneg.data.readers.columns import Columns
 from bayesneg.data.readers.faults import raise_first_fault
 from bayesneg.data.readers.raw_interactions import USER, RawInteractions, nothing_left, one_row_each
-from bayesneg.data.readers.sniffing import Layout, sniff
+from bayesneg.data.readers.sniffing import QUOTED_FIELD, Layout, sniff
 from bayesneg.data.readers.values import as_ids, as_times, typed
 from bayesneg.errors import DataError, InputError
 
@@ -219,10 +219,23 @@ def _fields(layout: Layout, encoding: Encoding) -> pl.LazyFrame:
     n = layout.n_fields
     if len(layout.separator.encode()) == 1:
         frame = _scan(layout, encoding, layout.separator, [f"f{place}" for place in range(n)], layout.quote)
+        if layout.unquotes:
+            frame = frame.with_columns(pl.all().map_batches(unquoted, return_dtype=pl.String, is_elementwise=True))
         return frame.with_columns(pl.lit(None, dtype=pl.String).alias(f"f{n}"))  # polars itself refuses more fields
     parts = pl.col("line").str.strip_chars_end("\r").str.split_exact(layout.separator, n)
     fields = parts.struct.rename_fields([f"f{place}" for place in range(n + 1)]).alias("fields")
     return _scan(layout, encoding, _WHOLE_LINE, ["line"], None).select(fields).unnest("fields")
+
+
+def unquoted(fields: pl.Series) -> pl.Series:
+    """The fields; of those in quotation marks what is between them, where a doubled mark is one.
+
+    A mark that opens and does not close, or closes before the end, is a character of the field.
+    """
+    if not fields.str.contains('"', literal=True).any():
+        return fields
+    inner = fields.str.extract(QUOTED_FIELD).str.replace_all('""', '"', literal=True)
+    return inner.fill_null(fields)
 
 
 def _scan(layout: Layout, encoding: Encoding, separator: str, names: list[str], quote: str | None) -> pl.LazyFrame:

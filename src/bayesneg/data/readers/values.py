@@ -5,13 +5,17 @@ from __future__ import annotations
 import polars as pl
 
 CANONICAL = r"^(0|-?[1-9][0-9]*)$"  # "7" is an integer; "007", "+7" and "7.0" stay the text they are
-_DATES = ("%Y-%m-%d", "%Y/%m/%d")
+# with dots the day comes first, everywhere; with slashes it depends on the country, and is refused
+_DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y")
 _MOMENTS = (
     "%Y-%m-%dT%H:%M:%S%.f",
     "%Y-%m-%d %H:%M:%S%.f",
     "%Y-%m-%d %H:%M",
     "%Y-%m-%dT%H:%M",
     "%Y/%m/%d %H:%M:%S%.f",
+    "%Y/%m/%d %H:%M",
+    "%d.%m.%Y %H:%M:%S%.f",
+    "%d.%m.%Y %H:%M",
 )
 _ZONED = ("%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f%#z")
 
@@ -52,6 +56,8 @@ def as_times(values: pl.Series) -> pl.Series:
 
     >>> as_times(pl.Series(["1970-01-02", "1970-01-01T00:00:01.5Z"])).to_list()
     [86400.0, 1.5]
+    >>> as_times(pl.Series(["02.01.1970", "01.01.1970 00:01", "01/02/1970"])).to_list()
+    [86400.0, 60.0, None]
     """
     if values.dtype.is_integer():
         return values.cast(pl.Int64)

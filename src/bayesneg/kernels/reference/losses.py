@@ -15,21 +15,35 @@ LEAST = 1e-12  # lower bound on a surrogate before its logarithm
 
 
 class Scores(NamedTuple):
-    """The scores of B examples and what goes with them; arrays of NumPy or torch."""
+    """The scores of B examples and what goes with them; arrays of NumPy or torch.
 
-    positive: Any  # (B,)
-    negatives: Any  # (B, K)
-    weights: Any  # (B, K), 0 where a negative does not count
-    log_q: Any = None  # (K,) or (B, K), how often each is drawn against a uniform draw; None is 0
-    threshold: Any = None  # (B,) the user's K-th highest score, for losses that ask for it
+    Args:
+        positive: Scores of the positives, (B,).
+        negatives: Scores of the negatives, (B, K).
+        weights: Weights of the negatives, (B, K); 0 where a negative does not count.
+        log_q: Log of how often each negative is drawn against a uniform draw, (K,) or (B, K); None is 0.
+        threshold: The user's K-th highest score, (B,), for losses that ask for it.
+    """
+
+    positive: Any
+    negatives: Any
+    weights: Any
+    log_q: Any = None
+    threshold: Any = None
 
 
 class LossValues(NamedTuple):
-    """The loss of B examples and its derivatives by the scores."""
+    """The loss of B examples and its derivatives by the scores.
 
-    value: Any  # (B,)
-    by_positive: Any  # (B,)
-    by_negatives: Any  # (B, K)
+    Args:
+        value: The loss of each example, (B,).
+        by_positive: Its derivative by the score of the positive, (B,).
+        by_negatives: Its derivatives by the scores of the negatives, (B, K).
+    """
+
+    value: Any
+    by_positive: Any
+    by_negatives: Any
 
 
 class LossForm(Protocol):

@@ -20,11 +20,18 @@ if TYPE_CHECKING:
 
 
 class SharedPool(NamedTuple):
-    """The items that all examples of a batch share."""
+    """The items that all examples of a batch share.
 
-    items: Any  # (N,)
-    log_q: Any = None  # (N,) as in :class:`~bayesneg.interfaces.Negatives`; None where all are equal
-    corrects: bool = True  # whether a loss is corrected by log_q; F always is
+    Args:
+        items: The items of the pool, (N,).
+        log_q: Log of the probability that each was drawn with, (N,), as in :class:`~bayesneg.interfaces.Negatives`;
+            None where all are equal.
+        corrects: Whether a loss is corrected by ``log_q``; F always is.
+    """
+
+    items: Any
+    log_q: Any = None
+    corrects: bool = True
 
 
 # ----------------------------------------------------------------------------------------------- the prior of a pool

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bayesneg.integrity.arrays import ArraySpec, check_arrays
 from bayesneg.kernels.torch.formulas import lengths_of, summarise
 from bayesneg.kernels.torch.score_lists import TrainingRows
 
@@ -32,7 +33,18 @@ class TorchSummaries:
         return {**kept, "epoch": torch.tensor(self.epoch)}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Restore a state, from any device."""
+        """Restore a state, from any device, after it was checked."""
+        (n_users, n_knots), n_items = self.knots.shape, self.rows.n_items
+        specs = {
+            "knots": ArraySpec((n_users, n_knots), "float32"),
+            "then": ArraySpec((n_users, self.then.shape[1]), "float32"),
+            "made": ArraySpec((n_users,), "int32", least=-1),
+            "items": ArraySpec(("pool",), "integer", least=0, below=n_items),
+            "weights": ArraySpec(("pool",), "integer", least=0),
+            "slots": ArraySpec((n_items,), "integer", least=-1, below="pool"),
+            "epoch": ArraySpec((), "integer", least=-1),
+        }
+        check_arrays({key: value.cpu().numpy() for key, value in state.items()}, specs, {}, only=True)
         for name in STATE:
             setattr(self, name, state[name].to(self.knots.device, copy=True))
         self.epoch = int(state["epoch"])

@@ -17,7 +17,7 @@ from bayesneg.report.figures.plots import colour, look, named, of_seeds
 from bayesneg.report.groups import RunGroup
 from bayesneg.report.names import UNIFORM, percent
 
-SHADES = ("#3b4252", "#8f9bb3", "#d8dee9")
+SHADES = ("#3b4252", "#8290b0", "#b8c3d8")  # the lightest is still seen where a dark page inverts it
 FLOOR = 1e-4  # what is less is drawn here
 FEWEST = 30  # picks that a bin needs to be drawn
 

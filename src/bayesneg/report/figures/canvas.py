@@ -2,7 +2,8 @@
 
 A drawing may say which series it has. The SVG then carries their names and the values of their points in the attribute
 ``data-chart``, and marks what belongs to each (``data-series``), what names it (``data-label``) and the line between
-the two (``data-arrow``): the script of a page shows values and hides series by them.
+the two (``data-arrow``): the script of a page shows values and hides series by them, and lets the vertical axis
+(``data-yaxis``) follow what is shown.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
+from matplotlib.ticker import PercentFormatter
 
 from bayesneg.report.figures.ticks import without_mathtext
 from bayesneg.report.pages import attribute
@@ -93,7 +95,10 @@ def svg(draw: Callable[[Axes], Drawn], prefix: str, *, height: float = 3.3) -> s
     found: list[Series] = []
 
     def with_series(figure: Figure) -> None:
-        found.extend(draw(figure.subplots()) or ())
+        axes = figure.subplots()
+        found.extend(draw(axes) or ())
+        axes.xaxis.set_gid("xaxis-0")
+        axes.yaxis.set_gid("yaxis-0")
         for place, series in enumerate(found):
             for kind, artists in (("series", series.artists), ("label", series.labels)):
                 for artist in artists:
@@ -114,7 +119,7 @@ def figure_svg(draw: Callable[[Figure], None], prefix: str, *, size: tuple[float
 
 def still(drawing: str) -> str:
     """The ``<svg>`` element for a file: without what only the script of a page reads."""
-    return re.sub(r""" data-(?:chart='[^']*'|(?:series|label|arrow)="\d+")""", "", drawing)
+    return re.sub(r""" data-(?:chart='[^']*'|(?:series|label|arrow|xaxis|yaxis)="\d+")""", "", drawing)
 
 
 def _drawn(draw: Callable[[Figure], None], prefix: str, size: tuple[float, float]) -> tuple[str, Figure]:
@@ -130,7 +135,8 @@ def _drawn(draw: Callable[[Figure], None], prefix: str, size: tuple[float, float
 def _chart(figure: Figure, found: Sequence[Series]) -> dict[str, Any]:
     """The series with their points in the units of the SVG: [x, y, line of text, …]; only points that are in sight.
 
-    ``crop`` is the width of the drawing without names beside it, where there are such names.
+    ``crop`` is the width of the drawing without names beside it, where there are such names; ``axis`` is the vertical
+    axis of such a drawing, where it is linear.
     """
     (axes,) = figure.axes
     width, height = UNITS * figure.get_size_inches()
@@ -150,7 +156,16 @@ def _chart(figure: Figure, found: Sequence[Series]) -> dict[str, Any]:
         points = [point for point in each.points if np.isfinite(point[:2]).all()]
         series.append({"name": each.name, "colour": each.colour, "points": list(placed(points)) if points else []})
     beside = any(isinstance(label, Annotation) for each in found for label in each.labels)
-    return {"series": series, **({"crop": round(float(right + 4.0), 1)} if beside else {})}
+    found_here = {"series": series, **({"crop": round(float(right + 4.0), 1)} if beside else {})}
+    return {**found_here, "axis": _vertical(axes, height)} if beside and axes.get_yscale() == "linear" else found_here
+
+
+def _vertical(axes: Axes, height: float) -> dict[str, Any]:
+    """The vertical axis for the script: its ends in units of the SVG and of the data, and whether it has percent."""
+    frame, (low, high) = axes.get_position(), axes.get_ylim()
+    ends = {"top": round(float((1 - frame.y1) * height), 2), "bottom": round(float((1 - frame.y0) * height), 2)}
+    percent = isinstance(axes.yaxis.get_major_formatter(), PercentFormatter)
+    return {**ends, "low": float(low), "high": float(high), "percent": percent}
 
 
 def _for_a_page(text: str, prefix: str) -> str:
@@ -172,7 +187,7 @@ def _own_ids(text: str, prefix: str) -> str:
     used = {name for tag in tags.findall(text) for name in re.findall(r'(?:url\(|xlink:href=")#([^")]+)', tag)}
 
     def own(tag: re.Match[str]) -> str:
-        marked = re.sub(r' id="(series|label|arrow)-(\d+)"', r' data-\1="\2"', tag[0])
+        marked = re.sub(r' id="(series|label|arrow|xaxis|yaxis)-(\d+)"', r' data-\1="\2"', tag[0])
         named = re.sub(r' id="([^"]*)"', lambda m: f' id="{prefix}-{m[1]}"' if m[1] in used else "", marked)
         return re.sub(r'(url\(|xlink:href=")#', rf"\1#{prefix}-", named)
 

@@ -13,20 +13,21 @@ addEventListener("scroll", hush, true);
 addEventListener("keydown", event => { if (event.key === "Escape") hush(); });
 
 document.querySelector(".figures")?.before(make("p", { class: "soft hint" },
-  "Hover over a chart for values and seeds; click a name to hide its series."));
+  "Hover over a chart for values and seeds; click a name to hide its series: a curve's axis then follows what is left."));
 const narrow = matchMedia("screen and (max-width: 40rem)");
 document.querySelectorAll("svg[data-chart]").forEach(svg => {
-  const { series, crop } = JSON.parse(svg.dataset.chart), off = new Set();
+  const { series, crop, axis: drawn } = JSON.parse(svg.dataset.chart), off = new Set();
+  const axis = drawn ? verticalAxis(svg, drawn) : null, placed = ([x, y]) => [x, axis ? axis.place(y) : y];
   const part = (kind, place) => [...svg.querySelectorAll(`[data-${kind}="${place}"]`)];
   const ring = svg.appendChild(make("circle", { class: "ring", r: 5 }));
   const points = () => series.flatMap((each, place) => off.has(place) ? [] : each.points.map(point => ({ place, point })));
-  const onScreen = point => new DOMPoint(point[0], point[1]).matrixTransform(svg.getScreenCTM());
+  const onScreen = point => new DOMPoint(...placed(point)).matrixTransform(svg.getScreenCTM());
   let told = null;
   const leave = () => { hush(); told = null; ring.classList.remove("on"); };
   const show = found => {
     if (!found) return leave();
     told = found;
-    const [x, y, ...lines] = found.point;
+    const [x, y] = placed(found.point), lines = found.point.slice(2);
     ring.setAttribute("cx", x);
     ring.setAttribute("cy", y);
     ring.setAttribute("stroke", series[found.place].colour);
@@ -36,7 +37,7 @@ document.querySelectorAll("svg[data-chart]").forEach(svg => {
   const nearest = (all, distance) => all.reduce((best, each) => best && distance(best) <= distance(each) ? best : each, null);
   const follow = event => {
     const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
-    const away = ({ point: [x, y] }) => Math.hypot(x - at.x, y - at.y);
+    const away = ({ point }) => (([x, y]) => Math.hypot(x - at.x, y - at.y))(placed(point));
     const found = nearest(points(), away);
     if (found && away(found) < 60) show(found); else leave();
   };
@@ -73,6 +74,7 @@ document.querySelectorAll("svg[data-chart]").forEach(svg => {
       off[off.has(place) ? "delete" : "add"](place);
       [...part("series", place), ...part("arrow", place)].forEach(shape => shape.classList.toggle("off", off.has(place)));
       names.forEach(each => each.setAttribute("aria-pressed", String(!off.has(place))));
+      axis?.follow(off.size ? series.map((_, at) => at).filter(at => !off.has(at)) : null);
       leave();
     };
     names.forEach(each => {

@@ -9,6 +9,7 @@ import numpy as np
 
 from bayesneg.checks import number
 from bayesneg.data.interactions import Interactions
+from bayesneg.data.splits import TIMED, Split
 from bayesneg.errors import InputError
 from bayesneg.interfaces import Prior
 from bayesneg.kernels.reference.pools import Computed, PriorForm, SparseRows
@@ -77,17 +78,49 @@ class Exposure(Prior):
         return converted(self.base).uses_test_labels
 
 
-def passed_over(shown: Interactions, interactions: Interactions, *, held_out: float = 0.0) -> Interactions:
-    """The pairs that were shown without an interaction, less a random share ``held_out`` of them.
+def passed_over(shown: Interactions, interactions: Interactions, split: Split | None = None) -> Interactions:
+    """The pairs that were shown without an interaction, less those that belong to the held-out parts of a split.
 
-    Where a share of the interactions is held out, the same share of these pairs must be: otherwise the pairs missing
-    from what was shown would be exactly the test labels, and the prior would leak them.
+    Pairs must be held out as the interactions are: otherwise those missing from what was shown would be the test
+    labels, and the prior would leak them. Where a random share of the interactions is held out, the same share of these
+    pairs is. Where the newest are, so are the pairs that were shown last at the time of the first held-out interaction
+    or later; where the last of each user are, at the time of the user's first.
     """
     left = ~matched(interactions, shown).contains(shown.users, shown.indices)
-    left &= stream(0, "shown").random(len(left)) >= held_out
+    if split is not None:
+        left &= _is_known(shown, split)
     return Interactions.from_numbers(
         shown.users[left], shown.indices[left], user_ids=shown.user_ids, item_ids=shown.item_ids, name=shown.name
     )
+
+
+def _is_known(shown: Interactions, split: Split) -> np.ndarray:
+    """True (n,) for the shown pairs that belong to the training part, by the rules that its interactions follow."""
+    parts = {"test": split.test, "validation": split.validation}
+    held_out = {name: part for name, part in parts.items() if part is not None and len(part)}
+    timed = {name: part for name, part in held_out.items() if split.rule_of(name) in TIMED}
+    known = np.ones(len(shown), dtype=bool)
+    for name, part in timed.items():
+        known &= _is_before(shown, part, per_user=split.rule_of(name) == "last")
+    n_random = sum(len(part) for name, part in held_out.items() if name not in timed)
+    n_split = n_random + len(split.train) + (len(timed["validation"]) if "validation" in timed else 0)
+    return known & (stream(0, "shown").random(len(shown)) >= n_random / max(1, n_split))
+
+
+def _is_before(shown: Interactions, held_out: Interactions, *, per_user: bool) -> np.ndarray:
+    """True (n,) for pairs that were last shown before the first held-out interaction, of the same user or of any."""
+    if shown.times is None or held_out.times is None or np.isnan(shown.times).any():
+        what = held_out.name if held_out.times is None else shown.name
+        raise InputError(
+            f"{what} has no time for every pair, but the split holds out the newest interactions: pairs that were "
+            "shown as late must be held out too; add a column named time, or split by interaction or user"
+        )
+    if not per_user:
+        return np.asarray(shown.times < held_out.times.min())
+    first = np.full(shown.n_users, np.inf)
+    users = _numbers(held_out.user_ids, shown.user_ids)[held_out.users]
+    np.minimum.at(first, users[users >= 0], held_out.times[users >= 0])
+    return np.asarray(shown.times < first[shown.users])
 
 
 def matched(pairs: Interactions, train: Interactions) -> Interactions:
