@@ -30,14 +30,15 @@ def world(path: Path, *, n_users: int = 90, n_items: int = 120, seed: int = 0) -
     return path
 
 
-def started(arguments: list[Any], *, processes: int = 0) -> subprocess.Popen[str]:
-    """Start a command; in several processes by torchrun."""
+def started(arguments: list[Any], *, folder: Path, processes: int = 0) -> subprocess.Popen[str]:
+    """Start a command in a folder; in several processes by torchrun."""
     launch = ["-m", "bayesneg"]
     if processes:
         launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes), *launch]
     return subprocess.Popen(
         [sys.executable, *launch, *map(str, arguments)],
         env={**os.environ, **ONE_THREAD},
+        cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -97,7 +97,10 @@ def damage(folder: Path, rng: random.Random) -> str:
 # ------------------------------------------------------------------------------------------------- what is read of it
 
 
-def _prepared(place: Path) -> dict[str, list[list[str]]]:
+KINDS = ("run", "ease", "itemknn", "srns", "aobpr", "export", "prepared")
+
+
+def _prepared(place: Path, kinds: tuple[str, ...]) -> dict[str, list[list[str]]]:
     """Folders to damage, and the commands that read each; ``{}`` stands for the folder, ``{out}`` for a file beside."""
     from enduring.commands import ended, started, world
 
@@ -111,14 +114,17 @@ def _prepared(place: Path) -> dict[str, list[list[str]]]:
         "aobpr": [*train, "--sampler", "aobpr:rank=factor", "--epochs", 25],
     }
     for name, arguments in made.items():
-        ended(started([*arguments, "--out", place / name]))
-    for name in ("srns", "aobpr"):  # as if they had been killed after the last checkpoint
+        if name in kinds or name == "run":
+            ended(started([*arguments, "--out", place / name], folder=place))
+    for name in {"srns", "aobpr"} & set(kinds):  # as if they had been killed after the last checkpoint
         for made_last in ("metrics.json", "weights.safetensors", "per_user.parquet"):
             (place / name / made_last).unlink(missing_ok=True)
-    ended(started(["export", place / "run", place / "export"]))
-    ended(started(["data", "prepare", data, "--out", place / "prepared"]))
+    if "export" in kinds:
+        ended(started(["export", place / "run", place / "export"], folder=place))
+    if "prepared" in kinds:
+        ended(started(["data", "prepare", data, "--out", place / "prepared"], folder=place))
     lists = ["recommend", "{}", "--all-users", "-k", "5", "--out", "{out}.csv", "--force"]
-    return {
+    commands = {
         "run": [lists, ["evaluate", "{}", "--json"], ["similar", "{}", "3"]],
         "ease": [lists],
         "itemknn": [lists],
@@ -127,6 +133,7 @@ def _prepared(place: Path) -> dict[str, list[list[str]]]:
         "export": [["(export)", "{}"]],
         "prepared": [["(load)", "{}"]],
     }
+    return {name: commands[name] for name in kinds}
 
 
 def _answer(command: list[str], folder: Path, out: Path) -> tuple[int, str, str]:
@@ -222,11 +229,11 @@ def _peak(*, reset: bool = False) -> int:
     return int(found[1]) * 1024 if found else 0
 
 
-def run(place: Path, count: int, seed: int) -> int:
+def run(place: Path, count: int, seed: int, kinds: tuple[str, ...] = KINDS) -> int:
     """Damage ``count`` times; how often there was neither the right answer nor a refusal."""
     from enduring.commands import ONE_THREAD
 
-    commands, tests = _prepared(place), str(Path(__file__).parents[1])
+    commands, tests = _prepared(place, kinds), str(Path(__file__).parents[1])
     outcomes: Counter[tuple[str, str]] = Counter()
     failures, first = [], 0
     while first < count:
@@ -255,8 +262,7 @@ def run(place: Path, count: int, seed: int) -> int:
             raise SystemExit(f"the worker ended early: {err[-2000:]}")
     for text in failures[:40]:
         print(text)
-    kinds = sorted({kind for kind, _ in outcomes})
-    for kind in kinds:
+    for kind in sorted({kind for kind, _ in outcomes}):
         print(f"{kind}: " + ", ".join(f"{n} {found}" for (one, found), n in sorted(outcomes.items()) if one == kind))
     print(f"{count} damages, {len(failures)} with neither the right answer nor a refusal")
     return len(failures)

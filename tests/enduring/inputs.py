@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import traceback
 import warnings
@@ -117,7 +118,7 @@ def run(place: Path, count: int, first_seed: int) -> int:
     ]
     for check, strategy, share, each in kinds:
         how = settings(
-            max_examples=max(1, int(count * share / each)), deadline=None, database=None, phases=[Phase.generate],
+            max_examples=max(1, math.ceil(count * share / each)), deadline=None, database=None, phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )  # fmt: skip
         seed(first_seed)(how(given(strategy)(check)))()

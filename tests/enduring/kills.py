@@ -81,9 +81,9 @@ def run(place: Path, count: int, seed: int, kinds: tuple[str, ...] = tuple(KINDS
     for place_of, name in enumerate(kinds):
         kind, folder = KINDS[name], place / f"kind {place_of}"
         folder.mkdir()
-        ended(started(kind.arguments(data, folder / "warm"), processes=kind.processes))  # compiles
+        ended(started(kind.arguments(data, folder / "warm"), folder=data.parent, processes=kind.processes))  # compiles
         begun = time.monotonic()
-        said, _ = ended(started(kind.arguments(data, folder / "whole"), processes=kind.processes))
+        said, _ = ended(started(kind.arguments(data, folder / "whole"), folder=data.parent, processes=kind.processes))
         usual, whole = time.monotonic() - begun, kind.result(folder / "whole", said)
         own = count // len(kinds) + (place_of < count % len(kinds))
         wrong, number = 0, 0
@@ -103,7 +103,7 @@ def _killed_and_resumed(
     """Whether the result is the whole one's, and how often it was killed before it ended."""
     n = 0
     for _ in range(kills):
-        process = started(_arguments(kind, data, out), processes=kind.processes)
+        process = started(_arguments(kind, data, out), folder=data.parent, processes=kind.processes)
         until = time.monotonic() + usual * rng.uniform(0.05, 1.0)
         while time.monotonic() < until and process.poll() is None:
             time.sleep(0.005)
@@ -112,7 +112,7 @@ def _killed_and_resumed(
             n += 1
         process.communicate()
     try:
-        said, _ = ended(started(_arguments(kind, data, out), processes=kind.processes))
+        said, _ = ended(started(_arguments(kind, data, out), folder=data.parent, processes=kind.processes))
     except RuntimeError as error:
         print(f"{out.name}: {error}", flush=True)
         return False, n

@@ -37,7 +37,9 @@ def run(place: Path, seconds: float) -> int:
 
 
 def _round(split: bn.Split, out: Path, report: Path) -> None:
-    from starlette.testclient import TestClient
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of newer versions, about httpx
+        from starlette.testclient import TestClient
 
     from bayesneg.serving.app import create_app
     from bayesneg.serving.limits import Limits
