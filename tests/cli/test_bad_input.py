@@ -49,6 +49,60 @@ OPTIONS = {
     "unknown option": (["--sample", "bns"], ["--sample", "--help"]),
 }
 
+COMMANDS = {
+    "the same sampler twice": ("compare data.csv --samplers rns,rns", ["RNS twice", "other settings"]),
+    "no sampler": ("compare data.csv --samplers ,", ["no sampler is named", "rns,dns,bns"]),
+    "no seeds": ("compare data.csv --samplers rns --seeds 0", ["--seeds", "at least 1", "got 0"]),
+    "loss": ("compare data.csv --samplers rns --losses bpr,softmaxx", ["'softmaxx'", "did you mean softmax?"]),
+    "temperature": (
+        "compare data.csv --samplers rns --losses softmax:temperature=0",
+        ["temperature", "above 0", "0.0"],
+    ),
+    "baseline": ("compare data.csv --samplers rns --baselines eese", ["'eese'", "did you mean ease?"]),
+    "no trials": ("tune data.csv --trials 0", ["--trials", "at least 1", "got 0"]),
+    "no minutes": ("tune data.csv --minutes -1", ["--minutes", "above 0", "-1.0"]),
+    "a search to resume without a folder": ("tune data.csv --resume", ["--resume needs --out"]),
+    "another database": ("tune data.csv --storage mysql://x", ["postgresql://", "mysql:"]),
+    "share to hide": ("audit data.csv --samplers rns --hide 1.5", ["--hide", "between 0 and 1", "'1.5'"]),
+    "no run": ("evaluate nowhere", ["nowhere holds no run", "bayesneg train --out"]),
+    "a file in place of a run": ("evaluate data.csv", ["data.csv holds no run"]),
+    "one user and all": ("recommend nowhere --user 1 --all-users", ["one of --user", "got --user and --all-users"]),
+    "many lists without a file": ("recommend nowhere --all-users", ["--out recs.parquet"]),
+    "ending of a file": ("recommend nowhere --all-users --out recs.txt", ["recs.txt", ".parquet, .csv or .jsonl"]),
+    "items similar in no run": ("similar nowhere 3", ["nowhere holds no run"]),
+    "report of no run": ("report nowhere", ["nowhere holds no run"]),
+    "index": ("export nowhere out --index annoy", ["--index annoy", "usearch"]),
+    "port": ("serve nowhere --port 99999", ["--port", "from 0 to 65535", "99999"]),
+    "nothing to serve": ("serve nowhere", ["no run and no export"]),
+    "nothing to prepare": ("data prepare nowhere.csv --out prepared", ["nowhere.csv", "check the path"]),
+    "prepared to nowhere": ("data prepare data.csv", ["--out", "--help"]),
+    "dataset": ("data get ml-100kk", ["'ml-100kk'", "ml-100k"]),
+    "table": ("reproduce table9", ["'table9'", "table2"]),
+    "recipe": ("reproduce nowhere.toml", ["nowhere.toml: no such file"]),
+    "prior": ("priors data.csv --priors popularityy", ["'popularityy'", "did you mean popularity?"]),
+    "run file": ("train nowhere.toml", ["nowhere.toml: no such file"]),
+    "tracker": ("train data.csv --track tensorbord:x", ["'tensorbord'", "did you mean tensorboard?"]),
+    "start": ("train data.csv --start nowhere", ["nowhere holds no run"]),
+    "loss of a training": ("train data.csv --loss hinge", ["'hinge' is not a loss", "softmax"]),
+    "custom sampler": ("train data.csv --sampler missing.py:Mine", ["missing.py does not exist", "file.py:Class"]),
+    "a size of 20 digits": ("train data.csv --set dim=99999999999999999999", ["dim", "2^63 - 1"]),
+}
+
+
+@pytest.mark.parametrize("case", COMMANDS)
+def test_a_wrong_command_gets_a_sentence(bayesneg, place, case):
+    command, expected = COMMANDS[case]
+    (place / "data.csv").write_text(GOOD)
+    error = bayesneg(*command.split()).error
+    assert all(part in error for part in expected), error
+    assert [path.name for path in place.iterdir()] == ["data.csv"]
+
+
+def test_an_error_is_on_one_line_whatever_it_quotes(bayesneg, place):
+    (place / "data.csv").write_text(GOOD)
+    assert "b\\nn" in bayesneg("train", "data.csv", "--sampler", "b\nn").error
+    assert "\\x1b" in bayesneg("train", "data.csv", "--sampler", "b\x1b[31mn").error
+
 
 @pytest.mark.parametrize("case", FILES)
 def test_a_file_that_cannot_be_used_gets_a_sentence(bayesneg, place, case):

@@ -25,6 +25,7 @@ from bayesneg.cli.training.processes import is_first, is_of_collective, leave, l
 from bayesneg.cli.training.run_file import TrainCommand
 from bayesneg.distributed import is_distributed
 from bayesneg.errors import BayesnegError, PanicError, StorageError, file_sentence, no_panic
+from bayesneg.progress import printable
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # errors of a disk, also of files of other libraries
 
@@ -91,7 +92,7 @@ def _status(arguments: Sequence[str] | None) -> int:
         with no_panic():
             return app(arguments, prog_name="bayesneg", standalone_mode=False) or 0
     except typer.TyperException as error:  # the arguments are not those of the command
-        message = error.format_message()
+        message = printable(error.format_message(), keep="")
         if message and is_first():
             end = "" if message.endswith("?") else ";"
             say(f"error: {message.rstrip('.')}{end} see {_command(arguments)} --help")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from bayesneg.cli.output import say
 from bayesneg.distributed import is_distributed
 from bayesneg.models.torch.settings import require_torch
+from bayesneg.progress import printable
 
 if TYPE_CHECKING:
     from bayesneg.data.splits import Split
@@ -92,7 +93,8 @@ def say_once(text: str) -> None:
 
 
 def say_error(text: str) -> None:
-    """An error, once: by rank 0, and by another process if rank 0 does not say the same."""
+    """An error on one line, once: by rank 0, and by another process if rank 0 does not say the same."""
+    text = printable(text, keep="")
     if not is_distributed():
         say(f"error: {text}")
         return
