@@ -214,10 +214,11 @@ def _ceiling(measured: Sequence[Combination]) -> list[str]:
 
 def _failures(measured: Sequence[Combination], n_all: int) -> list[str]:
     failed = [one.title for one in measured if one.has_failed]
-    where = f" ({'; '.join(failed)})" if failed else ""
+    where = f" ({'; '.join(failed)})" if 0 < len(failed) < n_all else ""
+    how_many = f"all {n_all}" if len(failed) == n_all else f"{len(failed)} of {len(measured)}"
     said = (
         "By the plan's measure (its interval not above 0 while the oracle's is) the posterior has failed on "
-        f"{len(failed)} of {len(measured)}{where}"
+        f"{how_many}{where}"
     )
     if len(failed) > n_all / 2:
         return [f"{said}: **the whole has failed.**"]
