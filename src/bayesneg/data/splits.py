@@ -98,7 +98,7 @@ class Split:
         return hashlib.sha256(marks.encode()).hexdigest()[:16]
 
     def rule_of(self, part: str) -> str:
-        """How a part was held out, as :attr:`how` says; a part that was given counts as random.
+        """How a part was held out, as ``how`` says; a part that was given counts as random.
 
         Args:
             part: ``"test"`` or ``"validation"``.
