@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import functools
+import inspect
 import json
 import re
 import sys
@@ -122,3 +125,22 @@ def test_the_facts_of_the_readme_are_the_recorded_ones():
     assert len(kinds) - 1 == 10
     assert "ten other samplers" in text
     assert f"{len(baselines.__all__) - 1} baselines" in text  # Baseline itself is none
+
+
+def calls(page: str):
+    """Each call that a page writes in a line of text, as (path, keywords): ``bn.MF(dim=100)``."""
+    text = FENCED.sub("", (HOME / page).read_text(encoding="utf-8"))
+    for code in re.findall(r"`((?:bn|run)\.[^`]+)`", text):
+        tree = ast.parse(code.replace("(…", "(...").replace("=…", "=...").replace(" …", " ..."), mode="eval")
+        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+            yield ast.unparse(call.func), [each.arg for each in call.keywords]
+
+
+@pytest.mark.parametrize("page", ["docs/how-to/coming-from.md", "docs/tutorials/choosing.md"])
+def test_a_call_in_a_table_names_what_there_is(page):
+    found = [each for each in calls(page) if "(" not in each[0]]
+    assert found
+    for path, keywords in found:
+        root, *names = path.split(".")
+        called = functools.reduce(getattr, names, {"bn": bn, "run": bn.Run}[root])
+        assert set(keywords) <= inspect.signature(called).parameters.keys(), path
