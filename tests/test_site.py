@@ -107,6 +107,9 @@ def test_an_anchor_that_a_page_links_to_is_there(page):
 def test_the_readme_is_a_front_page():
     text = (HOME / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 110
+    (picture, width) = re.findall(r'<img src="([^"]+)" width="(\d+)"', text)[0]
+    assert (HOME / picture).exists()
+    assert int(width) <= 480, "in full width it would be a screen and a half by itself"
     tutorials = {path.name for path in (HOME / "docs" / "tutorials").glob("*.md")} - {"index.md"}
     assert {name for name in tutorials if f"docs/tutorials/{name}" not in text} == set()
 
