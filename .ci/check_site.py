@@ -18,7 +18,9 @@ import open_site
 
 LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
 # markup that a reader should not see: roles, directives, fences, mathtext
-RAW = re.compile(r":(?:func|class|meth|mod|data|ref|doc):`|\{code-cell\}|^```|^:::|\$\\math", flags=re.MULTILINE)
+RAW = re.compile(
+    r":(?:func|class|meth|mod|data|ref|doc):`|\{code-cell\}|^```|^:::|\$\\math|^\| .* \|$", flags=re.MULTILINE
+)
 VERBATIM = {"pre", "code", "script", "style"}
 
 

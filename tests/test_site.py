@@ -104,6 +104,13 @@ def test_an_anchor_that_a_page_links_to_is_there(page):
     assert dead == []
 
 
+@pytest.mark.parametrize("page", MARKDOWN)
+def test_a_table_begins_after_an_empty_line(page):
+    """Else its rows continue the paragraph or the item above, as text with bars."""
+    text = FENCED.sub("", (HOME / page).read_text(encoding="utf-8"))
+    assert re.findall(r"^[^|#\n][^\n]*\n\|.*\n\| ?:?-.*$", text, flags=re.MULTILINE) == []
+
+
 def test_the_readme_is_a_front_page():
     text = (HOME / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 110
