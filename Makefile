@@ -24,7 +24,7 @@ demo: $(VENV)/.installed
 
 # the picture of the README, from the report of the demo
 picture: demo
-	chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1100,1808 \
+	chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1100,1794 \
 	  --screenshot=docs/images/report.png "file://$(CURDIR)/demo-report.html"
 
 test: $(VENV)/.installed-dev

@@ -18,7 +18,9 @@ import open_site
 
 LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
 # markup that a reader should not see: roles, directives, fences, mathtext
-RAW = re.compile(r":(?:func|class|meth|mod|data|ref|doc):`|\{code-cell\}|^```|^:::|\$\\math", flags=re.MULTILINE)
+RAW = re.compile(
+    r":(?:func|class|meth|mod|data|ref|doc):`|\{code-cell\}|^```|^:::|\$\\math|^\| .* \|$", flags=re.MULTILINE
+)
 VERBATIM = {"pre", "code", "script", "style"}
 
 
@@ -83,6 +85,14 @@ def raw_markup(path: Path) -> list[str]:
     return [f"raw markup: {found}" for found in RAW.findall("".join(page(path).text))]
 
 
+def warnings_of_cells(path: Path) -> list[str]:
+    """What the cells of a tutorial wrote to stderr: warnings, with paths of the machine that built the site."""
+    text = path.read_text(encoding="utf-8")
+    return [
+        f"a cell warns: {said[:160]}" for said in re.findall(r'class="output stderr.*?<pre>(.*?)</pre>', text, re.S)
+    ]
+
+
 def styles_from_elsewhere(path: Path) -> list[str]:
     text = path.read_text(encoding="utf-8")
     return [f"{link}: loaded from the network" for link in re.findall(r"url\(['\"]?((?:https?:)?//[^)'\"]+)", text)]
@@ -111,7 +121,7 @@ def main() -> int:
     found: dict[str, list[str]] = {}
     pages = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
     for path in pages:
-        faults = [*dead_links(site, path), *loaded_from_elsewhere(path), *raw_markup(path)]
+        faults = [*dead_links(site, path), *loaded_from_elsewhere(path), *raw_markup(path), *warnings_of_cells(path)]
         if faults:
             found[str(path.relative_to(site))] = faults
     for path in sorted(site.rglob("*.css")):

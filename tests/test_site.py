@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import functools
+import inspect
 import json
 import re
 import sys
@@ -101,9 +104,19 @@ def test_an_anchor_that_a_page_links_to_is_there(page):
     assert dead == []
 
 
+@pytest.mark.parametrize("page", MARKDOWN)
+def test_a_table_begins_after_an_empty_line(page):
+    """Else its rows continue the paragraph or the item above, as text with bars."""
+    text = FENCED.sub("", (HOME / page).read_text(encoding="utf-8"))
+    assert re.findall(r"^[^|#\n][^\n]*\n\|.*\n\| ?:?-.*$", text, flags=re.MULTILINE) == []
+
+
 def test_the_readme_is_a_front_page():
     text = (HOME / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 110
+    (picture, width) = re.findall(r'<img src="([^"]+)" width="(\d+)"', text)[0]
+    assert (HOME / picture).exists()
+    assert int(width) <= 480, "in full width it would be a screen and a half by itself"
     tutorials = {path.name for path in (HOME / "docs" / "tutorials").glob("*.md")} - {"index.md"}
     assert {name for name in tutorials if f"docs/tutorials/{name}" not in text} == set()
 
@@ -122,3 +135,22 @@ def test_the_facts_of_the_readme_are_the_recorded_ones():
     assert len(kinds) - 1 == 10
     assert "ten other samplers" in text
     assert f"{len(baselines.__all__) - 1} baselines" in text  # Baseline itself is none
+
+
+def calls(page: str):
+    """Each call that a page writes in a line of text, as (path, keywords): ``bn.MF(dim=100)``."""
+    text = FENCED.sub("", (HOME / page).read_text(encoding="utf-8"))
+    for code in re.findall(r"`((?:bn|run)\.[^`]+)`", text):
+        tree = ast.parse(code.replace("(…", "(...").replace("=…", "=...").replace(" …", " ..."), mode="eval")
+        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+            yield ast.unparse(call.func), [each.arg for each in call.keywords]
+
+
+@pytest.mark.parametrize("page", ["docs/how-to/coming-from.md", "docs/tutorials/choosing.md"])
+def test_a_call_in_a_table_names_what_there_is(page):
+    found = [each for each in calls(page) if "(" not in each[0]]
+    assert found
+    for path, keywords in found:
+        root, *names = path.split(".")
+        called = functools.reduce(getattr, names, {"bn": bn, "run": bn.Run}[root])
+        assert set(keywords) <= inspect.signature(called).parameters.keys(), path

@@ -49,7 +49,7 @@ def _page(found: dict[str, Any]) -> str:
         ),
         *(_other(version, lines) for version, lines in others),
         "`torch` is measured with the build for CPUs. On Linux pip takes the build for NVIDIA GPUs unless told otherwise, "
-        "which brings several gigabytes of CUDA; the page of PyTorch on installing names the index of the CPU build. "
+        "which brings several gigabytes of CUDA under a licence of NVIDIA that is not open; the page of PyTorch on installing names the index of the CPU build. "
         "`constraints.txt` has the exact versions that the tests ran with: `pip install -c constraints.txt .`. Seconds "
         f"include downloads or pip's cache, one run on {found['machine']['cores']} cores; a dash: measured on a busy machine, "
         "sizes and licences only.",

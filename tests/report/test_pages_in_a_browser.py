@@ -348,6 +348,12 @@ def test_a_series_that_is_flat_but_for_rounding_can_stay_alone(browser, tmp_path
             page.value(f"void {press}")
 
 
+@pytest.mark.parametrize("label", ["BNS " * 60, "x" * 200], ids=["words", "one word"])
+def test_a_name_of_200_characters_is_cut_off_nowhere(browser, tmp_path, label):
+    with browser.page(write_report([run("RNS"), run(label)], tmp_path / "long.html"), width=360) as page:
+        assert page.flaws() == []
+
+
 def point_in_sight(page, chart, series):
     """Where the last mark of a series is on the screen."""
     uses = f"[...{CHART.format(chart)}.querySelectorAll('[data-series=\"{series}\"] use')]"

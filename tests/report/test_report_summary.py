@@ -245,6 +245,20 @@ def test_a_final_model_is_told_with_what_was_measured_before() -> None:
     assert told in " ".join(notes([final]))
 
 
+def test_a_baseline_without_randomness_has_no_interval_over_seeds() -> None:
+    runs = [*seeds("RNS", [0.30, 0.31, 0.32]), *seeds("EASE", [0.4, 0.4, 0.4], loss="")]
+    assert quality_finding(runs, KEY).startswith("EASE recommends best: NDCG@20 0.4000 with every seed, 0.090 ")
+
+
+def test_a_run_that_no_mean_includes_is_told() -> None:
+    runs = three_samplers()
+    for place in (7, 8):
+        runs[place] = replace(runs[place], final=dict.fromkeys(runs[place].final, math.nan))
+    (told,) = notes(runs)
+    assert told == "BNS has no NDCG@20 with seeds 1 and 2: the ranking and its means leave this out."
+    assert notes(runs[7:]) == []  # measured in none of them: the first sentence says so
+
+
 @pytest.mark.parametrize("module", [groups, metric_names, names, summary])
 def test_the_examples_in_docstrings_hold(module: ModuleType) -> None:
     assert doctest.testmod(module).failed == 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -480,3 +482,21 @@ def test_the_loss_of_the_result_trains_what_is_recommended(split, tuning):
     assert tuning.loss == bn.losses.BPR()
     run = bn.fit(tuning.model, split, tuning.sampler, loss=tuning.loss, epochs=1, progress=False)
     assert run.record.loss == "BPR"
+
+
+NOTEBOOK = """
+import sys, types
+shell = types.SimpleNamespace(config={"IPKernelApp": {}})
+sys.modules["IPython"] = types.ModuleType("IPython")
+sys.modules["IPython"].get_ipython = lambda: shell
+sys.modules |= dict.fromkeys(("ipywidgets", "IPython.html.widgets"))
+sys.modules["ipykernel.zmqshell"] = types.ModuleType("zmqshell")
+import bayesneg.tuning.studies
+bayesneg.tuning.studies.require_optuna()
+print("tqdm.notebook" in sys.modules)
+"""
+
+
+def test_a_search_in_a_notebook_without_widgets_begins_without_a_warning():
+    found = subprocess.run([sys.executable, "-c", NOTEBOOK], capture_output=True, text=True, check=True)
+    assert (found.stdout.strip(), found.stderr) == ("True", ""), "tqdm took it for a notebook"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from bayesneg.report.groups import RunGroup, run_groups
-from bayesneg.report.names import counted, joined
+from bayesneg.evaluation.metric_names import metric_name
+from bayesneg.report.groups import RunGroup, final_value, run_groups
+from bayesneg.report.names import counted, joined, primary_key
+from bayesneg.report.summary import final_keys
 from bayesneg.runs.record import RunRecord, is_number
 from bayesneg.runs.reported import measured_before, ranking_of_cold_users
 
@@ -14,13 +16,32 @@ from bayesneg.runs.reported import measured_before, ranking_of_cold_users
 def notes(runs: Sequence[RunRecord]) -> list[str]:
     """Sentences about one study; empty where there is no warning."""
     groups = run_groups(runs)
-    return [*_final(runs), *_oracles(groups), *_unlike(groups), *_skipped(runs), *_test_only(runs)]
+    return [
+        *_final(runs),
+        *_unmeasured(groups),
+        *_oracles(groups),
+        *_unlike(groups),
+        *_skipped(runs),
+        *_test_only(runs),
+    ]
 
 
 def _final(runs: Sequence[RunRecord]) -> Iterator[str]:
     for run in runs:
         if before := measured_before(run):
             yield f"{run.label} was trained on all data, so that nothing is left to measure it with; {before}."
+
+
+def _unmeasured(groups: Sequence[RunGroup]) -> Iterator[str]:
+    """Runs that no mean of the metric that ranks includes, where others have it: no winner is ahead of those."""
+    key = primary_key(final_keys([run for group in groups for run in group.runs]))
+    if key is None:
+        return
+    for group in groups:
+        missing = [run for run in group.runs if not is_number(final_value(run, key)) and not measured_before(run)]
+        if missing:
+            seeds = f"{'seed' if len(missing) == 1 else 'seeds'} {joined(str(run.seed) for run in missing)}"
+            yield f"{group.name} has no {metric_name(key)} with {seeds}: the ranking and its means leave this out."
 
 
 def _oracles(groups: Sequence[RunGroup]) -> Iterator[str]:

@@ -7,9 +7,11 @@ everything that determines a trial (the plan); the study keeps it and refuses ot
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -36,8 +38,13 @@ CONNECTION: Final = {  # a server that does not answer is noticed within a minut
 
 
 def require_optuna() -> None:
+    """Import it, without the warning of a progress bar that is not used: in a notebook tqdm misses ipywidgets."""
     if find_spec("optuna") is None:
         raise InputError("tuning needs optuna, which is not installed; run: pip install 'bayesneg[tune]'")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="IProgress not found")
+        import_module("optuna.storages")
+        import_module("optuna.progress_bar")
 
 
 @dataclass(frozen=True)

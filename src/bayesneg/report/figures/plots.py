@@ -210,7 +210,7 @@ def dots(groups: Sequence[RunGroup], key: str, *, prefix: str) -> str:
                 artists += axes.plot([value.low, value.high], [place, place], color=own, linewidth=2.2)
             artists += axes.plot([value.mean], [place], color=own, marker=marker(place), markersize=8)
             name_at = axes.get_yaxis_transform()  # x in axes' widths, y in rows
-            text = axes.text(0, place - 0.36, elided(group.marked_name, 64), transform=name_at, va="center", color=own)
+            text = axes.text(0, place - 0.36, elided(group.marked_name, 56), transform=name_at, va="center", color=own)
             text.set_in_layout(False)  # a long name may leave the axes; they keep their width
             series.append(Series(group.marked_name, own, points, artists, [text]))
         axes.set_yticks([])
