@@ -8,6 +8,7 @@ import random
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -108,7 +109,9 @@ def _killed_and_resumed(
         while time.monotonic() < until and process.poll() is None:
             time.sleep(0.005)
         if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+            for pid in (process.pid, *_descendants(process.pid)):  # torchrun's are in sessions of their own
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             n += 1
         process.communicate()
     try:
@@ -117,6 +120,15 @@ def _killed_and_resumed(
         print(f"{out.name}: {error}", flush=True)
         return False, n
     return kind.result(out, said) == whole, n
+
+
+def _descendants(pid: int) -> list[int]:
+    """The processes that a process has started, and those that they have started."""
+    try:
+        children = [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+    return [found for child in children for found in (child, *_descendants(child))]
 
 
 def _arguments(kind: Kind, data: Path, out: Path) -> list[Any]:
