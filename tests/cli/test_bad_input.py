@@ -99,9 +99,10 @@ def test_a_wrong_command_gets_a_sentence(bayesneg, place, case):
 
 
 def test_an_error_is_on_one_line_whatever_it_quotes(bayesneg, place):
+    """``.error`` is one line; the name of a prior is quoted as it was given."""
     (place / "data.csv").write_text(GOOD)
-    assert "b\\nn" in bayesneg("train", "data.csv", "--sampler", "b\nn").error
-    assert "\\x1b" in bayesneg("train", "data.csv", "--sampler", "b\x1b[31mn").error
+    assert bayesneg("priors", "data.csv", "--priors", "b\nn").error.startswith("prior b\\nn: ")
+    assert bayesneg("priors", "data.csv", "--priors", "b\x1b[31mn").error.startswith("prior b\\x1b[31mn: ")
 
 
 @pytest.mark.parametrize("case", FILES)
